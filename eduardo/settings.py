@@ -1,0 +1,109 @@
+"""Typed knobs. Values live in configs/ only: no field here has a default, and unknown keys are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(ge=0, le=5)]
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Settings(BaseModel):
+    """Strict (no silent conversion), closed (no unknown key) and frozen."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class DialogueSettings(Settings):
+    max_tutor_turns: Count
+    min_tutor_turns_before_end: Annotated[int, Field(ge=0)]
+    tutor_turn_tokens: Count  # hard cap on sampled tokens of one tutor turn, thinking included
+    response_tokens: Count  # whole dialogue after the prompt: tutor turns with thinking, student turns, glue
+    prompt_tokens: Count
+    student_turn_tokens: Count
+    student_temperature: Temperature
+    end_tag: Annotated[str, Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _end_is_reachable(self) -> DialogueSettings:
+        if self.min_tutor_turns_before_end >= self.max_tutor_turns:
+            raise ValueError("min_tutor_turns_before_end must be below max_tutor_turns, or the tutor can never end")
+        return self
+
+
+class JudgeSettings(Settings):
+    votes: Count
+    temperature: Temperature
+    max_tokens: Count
+    structured_output: Literal["auto", "json_schema", "off"]
+    detector_gate: bool  # the deterministic leak detector rejects too, beside the judge
+
+
+class PostTestSettings(Settings):
+    attempts: Count
+    min_graded: Count  # fewer graded attempts make the dialogue void
+    temperature: Temperature
+    max_tokens: Count
+    item: Literal["transfer", "source"]
+    mask_tutor: bool
+
+    @model_validator(mode="after")
+    def _enough_attempts(self) -> PostTestSettings:
+        if self.min_graded > self.attempts:
+            raise ValueError("min_graded is above attempts: every dialogue would be void")
+        return self
+
+
+class RewardSettings(Settings):
+    gate: Literal["hard", "soft", "off"]
+    hard_reject_reward: float
+    soft_reject_penalty: float
+    length_decay: bool
+    length_unit: Literal["tokens", "characters_over_4"]
+    visible_target_tokens: Count
+    thinking_target_tokens: Count
+    end_bonus: Annotated[float, Field(ge=0)]
+    end_penalty: Annotated[float, Field(ge=0)]  # subtracted when the tutor did not end the dialogue itself
+    thinking_bonus: Annotated[float, Field(ge=0)]
+
+
+class FaultSettings(Settings):
+    max_void_share: Share  # per training step; above it the run saves a checkpoint and stops
+
+
+class RecipeSettings(Settings):
+    """Everything that decides what a dialogue is and what it earns."""
+
+    dialogue: DialogueSettings
+    judge: JudgeSettings
+    post_test: PostTestSettings
+    reward: RewardSettings
+    faults: FaultSettings
+
+
+class GraderSettings(Settings):
+    timeout_s: Seconds  # per pair; a worker that exceeds it is killed and replaced
+    num_workers: Count
+    cache_size: Annotated[int, Field(ge=0)]
+    max_answer_chars: Count
+
+
+class EndpointSettings(Settings):
+    """One OpenAI-compatible endpoint. The key itself is never a setting, only where to find it."""
+
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")]  # ends in /v1
+    model: Annotated[str, Field(min_length=1)]
+    api_key_env: str | None  # name of an environment variable
+    api_key_file: str | None  # path of a file with mode 0600
+    max_concurrency: Count
+    connect_timeout_s: Seconds
+    first_byte_timeout_s: Seconds
+    total_timeout_s: Seconds
+    max_retries: Annotated[int, Field(ge=0)]
+    retry_budget_s: Seconds  # no retry starts later than this after the first try: survives a server restart
+    retry_after_cap_s: Seconds
+    extra_body: dict[str, object]  # sent with every request, e.g. chat_template_kwargs
