@@ -1,0 +1,111 @@
+"""`python -m eduardo.classroom`: serve the classroom, write its starter problems, warm up its tutor."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from eduardo.classroom.faults import FaultPlan, parse_rates
+from eduardo.classroom.serve import listen
+from eduardo.classroom.serve import serve as serve_forever
+from eduardo.classroom.server import ClassroomServer, ServerSettings
+from eduardo.errors import UserError
+
+app = typer.Typer(
+    name="python -m eduardo.classroom",
+    help="The embedded classroom: a simulation with which the whole system runs on two CPU cores.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other than loopback needs --api-key-env.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free port.", min=0, max=65535)] = 8100,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds the bearer key.")
+    ] = None,
+    max_model_len: Annotated[
+        int, typer.Option(help="Context length that is reported and enforced, in tokens.", min=64)
+    ] = 32768,
+    fault: Annotated[list[str] | None, typer.Option(help="KIND=RATE, may be repeated.")] = None,
+    fault_model: Annotated[
+        list[str] | None, typer.Option(help="Only for this served model; may be repeated.")
+    ] = None,
+    fault_seed: Annotated[int, typer.Option(help="Which requests fail.")] = 0,
+    slow_s: Annotated[float, typer.Option(help="Delay of a slow answer in seconds.", min=0)] = 5.0,
+    admin: Annotated[
+        bool, typer.Option("--admin", help="Let clients on this machine set faults at /admin/faults.")
+    ] = False,
+    parent_pid: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Serve `simulated-student` and `simulated-judge` behind one OpenAI-compatible endpoint.
+
+    Examples:
+
+    * `python -m eduardo.classroom serve`
+    * `python -m eduardo.classroom serve --port 0 --fault drop=0.05 --fault http_500=0.05 --fault-seed 7`
+    * `CLASSROOM_KEY=secret python -m eduardo.classroom serve --host 0.0.0.0 --api-key-env CLASSROOM_KEY`
+
+    Kinds of fault: slow, drop, half_body, http_429, http_500, garbage, empty, blank.
+    """
+    from eduardo.classroom.in_process import brains
+
+    try:
+        settings = ServerSettings(
+            max_model_len=max_model_len, api_key=_api_key(host, api_key_env), admin=admin
+        )
+        rates = parse_rates(fault or [])
+        plan = FaultPlan(rates=rates, models=tuple(fault_model or ()), seed=fault_seed, slow_s=slow_s)
+        server = ClassroomServer(brains(), settings, plan)
+        listener = listen(host, port)
+    except (UserError, ValueError) as error:
+        if parent_pid is not None:
+            _announce({"error": str(error)})
+            raise typer.Exit(2) from None
+        raise UserError(str(error)) from None
+    with listener:
+        asyncio.run(
+            serve_forever(
+                server, listener, parent_pid=parent_pid, announce=lambda url: _announce({"base_url": url})
+            )
+        )
+
+
+def _api_key(host: str, variable: str | None) -> str | None:
+    if variable is not None:
+        key = os.environ.get(variable, "")
+        if not key:
+            raise UserError(f"--api-key-env: the environment variable {variable} is not set")
+        return key
+    if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+        raise UserError(f"--host {host} opens the server to the network: give it a key with --api-key-env")
+    return None
+
+
+def _announce(fact: dict[str, str]) -> None:
+    sys.stdout.write(json.dumps(fact) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    try:
+        app()
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

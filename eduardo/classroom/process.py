@@ -1,0 +1,103 @@
+"""The classroom server as a child process: started, checked, stopped, and never left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from eduardo.errors import UserError
+
+STOP_GRACE_S = 5.0
+
+
+@dataclass(slots=True)
+class ClassroomProcess:
+    """A running server. `base_url` ends in /v1. Use as a context manager, or call `stop()`."""
+
+    base_url: str
+    child: subprocess.Popen[str]
+
+    @property
+    def is_alive(self) -> bool:
+        return self.child.poll() is None
+
+    def stop(self) -> None:
+        """Ends the server within a few seconds; calling it again is harmless."""
+        if self.is_alive:
+            self.child.terminate()
+            try:
+                self.child.wait(STOP_GRACE_S)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        if self.child.stdout is not None:
+            self.child.stdout.close()
+
+    def __enter__(self) -> ClassroomProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def start(*, port: int = 0, timeout_s: float = 60.0, options: Sequence[str] = ()) -> ClassroomProcess:
+    """Starts the server on loopback and returns once it answers.
+
+    `port` 0 takes a free one. `options` are further options of `python -m eduardo.classroom serve`. The
+    server watches this process and ends with it, even after a SIGKILL. Raises UserError when the port is
+    taken or the server does not come up in time.
+    """
+    command = [sys.executable, "-m", "eduardo.classroom", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--parent-pid", str(os.getpid()), *options]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        base_url = _announced_url(child, time.monotonic() + timeout_s)
+        if not is_healthy(base_url):
+            raise UserError(f"the classroom server at {base_url} started but does not answer /health")
+    except BaseException:
+        ClassroomProcess("", child).stop()
+        raise
+    return ClassroomProcess(base_url, child)
+
+
+@contextmanager
+def running(*, port: int = 0, options: Sequence[str] = ()) -> Iterator[str]:
+    """The base URL of a server that lives as long as the block."""
+    with start(port=port, options=options) as server:
+        yield server.base_url
+
+
+def is_healthy(base_url: str, *, timeout_s: float = 5.0) -> bool:
+    health_url = base_url.removesuffix("/v1") + "/health"
+    try:
+        with urllib.request.urlopen(health_url, timeout=timeout_s) as response:
+            return bool(response.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _announced_url(child: subprocess.Popen[str], deadline_s: float) -> str:
+    """The server prints one JSON line: its URL once it listens, or why it cannot."""
+    assert child.stdout is not None
+    ready, _, _ = select.select([child.stdout], [], [], max(0.0, deadline_s - time.monotonic()))
+    line = child.stdout.readline() if ready else ""
+    if not line:
+        raise UserError(
+            "the classroom server did not come up; run `python -m eduardo.classroom serve` to see why"
+        )
+    announced = json.loads(line)
+    if "error" in announced:
+        raise UserError(announced["error"])
+    return str(announced["base_url"])
