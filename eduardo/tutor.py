@@ -43,7 +43,7 @@ class TokenTutor:
 
     async def reply(self, transcript: Transcript) -> TutorReply | None:
         """Append the student's last turn to the ledger and sample the next tutor turn."""
-        if self._ledger.num_sampled and not self._ledger.add_user_turn(transcript.turns[-1].text):
+        if len(transcript.turns) > 1 and not self._ledger.add_user_turn(transcript.turns[-1].text):
             return None
         room = min(self._turn_tokens, self._ledger.room)
         generation = await self._generate(self._ledger.ids, room)

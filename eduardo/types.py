@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import ClassVar
 
 
 class Speaker(StrEnum):
@@ -82,6 +83,8 @@ class SolveRate:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestItem:
     """A problem that can be posed in a post-test, with the student's cold solve rate on it."""
+
+    __test__: ClassVar[bool] = False  # keeps pytest from collecting the class
 
     problem: Problem
     baseline: SolveRate | None
