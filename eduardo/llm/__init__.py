@@ -1,0 +1,17 @@
+"""One async chat client for every endpoint: deadlines, retries, a concurrency limit, typed failures."""
+
+from eduardo.llm.client import ChatClient
+from eduardo.llm.replies import Completion, Message
+from eduardo.llm.report import EndpointReport
+from eduardo.llm.shared import close_shared_clients, shared_client
+from eduardo.llm.stats import ClientStats
+
+__all__ = [
+    "ChatClient",
+    "ClientStats",
+    "Completion",
+    "EndpointReport",
+    "Message",
+    "close_shared_clients",
+    "shared_client",
+]

@@ -1,0 +1,121 @@
+"""JSON replies of an OpenAI-compatible server → typed values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from eduardo.llm.faults import UnusableReplyError
+from eduardo.types import FinishReason
+
+Message: TypeAlias = dict[str, str]  # role and content
+
+_EXCERPT_CHARS = 300
+# vLLM ends a choice like this when the engine gave it up: an infrastructure fault, not an answer.
+_GIVEN_UP = frozenset({"abort", "error"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """One choice. `text` is None when nothing visible was written, e.g. all tokens went into thinking."""
+
+    text: str | None
+    finish: FinishReason
+    reasoning: str | None = None  # thinking that the server split off
+    num_tokens: int | None = None  # sampled tokens, thinking included; None where the server tells only a sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    name: str
+    context_tokens: int | None  # None where the server does not tell
+
+
+class _ChatMessage(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _ChatMessage
+    index: int = 0
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    completion_tokens: int | None = None
+
+
+class _ChatReply(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class _ModelCard(msgspec.Struct):
+    id: str
+    max_model_len: int | None = None
+
+
+class _ModelList(msgspec.Struct):
+    data: list[_ModelCard]
+
+
+_chat_decoder = msgspec.json.Decoder(_ChatReply)
+_models_decoder = msgspec.json.Decoder(_ModelList)
+
+
+def decode_chat(body: bytes, *, n: int) -> tuple[Completion, ...]:
+    """At most `n` completions in the server's order. Raises UnusableReplyError when there is none."""
+    try:
+        reply = _chat_decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise UnusableReplyError(f"no chat completion ({error}): {excerpt(body)}") from error
+    choices = [choice for choice in reply.choices if choice.finish_reason not in _GIVEN_UP]
+    if not choices:
+        raise UnusableReplyError(f"no finished choice: {excerpt(body)}")
+    choices.sort(key=lambda choice: choice.index)
+    tokens = reply.usage.completion_tokens if reply.usage is not None and n == 1 else None
+    return tuple(_to_completion(choice, tokens) for choice in choices[:n])
+
+
+def decode_models(body: bytes) -> tuple[ServedModel, ...]:
+    try:
+        cards = _models_decoder.decode(body).data
+    except msgspec.MsgspecError as error:
+        raise UnusableReplyError(f"no list of models ({error}): {excerpt(body)}") from error
+    return tuple(ServedModel(name=card.id, context_tokens=card.max_model_len) for card in cards)
+
+
+def excerpt(body: bytes) -> str:
+    """What the server said, as one short line: an error object's message, else the text's beginning."""
+    try:
+        text = _error_message(msgspec.json.decode(body))
+    except msgspec.MsgspecError:
+        text = None
+    text = re.sub(r"\s+", " ", text or body.decode(errors="replace")).strip()
+    return text[:_EXCERPT_CHARS] + " ..." if len(text) > _EXCERPT_CHARS else text or "(empty body)"
+
+
+def _to_completion(choice: _Choice, num_tokens: int | None) -> Completion:
+    message = choice.message
+    try:
+        finish = FinishReason(choice.finish_reason or "")
+    except ValueError:
+        finish = FinishReason.OTHER
+    return Completion(
+        text=message.content,
+        finish=finish,
+        reasoning=message.reasoning_content or message.reasoning,
+        num_tokens=num_tokens,
+    )
+
+
+def _error_message(reply: object) -> str | None:
+    """The message in `{"error": {"message": …}}`, `{"error": …}`, `{"message": …}` or `{"detail": …}`."""
+    while isinstance(reply, dict):
+        reply = next((reply[key] for key in ("error", "message", "detail") if reply.get(key)), None)
+    return reply if isinstance(reply, str) else None
