@@ -8,7 +8,7 @@ from eduardo.chat_template import ChatTemplate
 from eduardo.errors import UserError
 from eduardo.ledger import TokenLedger
 from eduardo.protocol import ThinkingMode
-from tests.template_families import SPECIALS, TEMPLATES, build_tokenizer
+from template_families import SPECIALS, TEMPLATES, build_tokenizer
 
 FAMILIES = {name: ChatTemplate(build_tokenizer(template)) for name, template in TEMPLATES.items()}
 OPENING = [{"role": "system", "content": "Teach."}, {"role": "user", "content": "hello, help me"}]

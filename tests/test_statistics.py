@@ -1,0 +1,105 @@
+"""Intervals: textbook values, clusters, and coverage over simulated evaluations with known true gains."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from eduardo.evaluation.statistics import (
+    cluster_bootstrap,
+    clustered_mean,
+    clustered_rate,
+    holm,
+    paired_difference,
+)
+
+
+class TestClusteredMean:
+    def test_equals_the_t_interval_when_every_value_is_its_own_cluster(self) -> None:
+        values = [0.1, 0.4, 0.35, 0.8, -0.2]
+        estimate = clustered_mean(values, range(5))
+        low, high = stats.t.interval(0.95, 4, loc=np.mean(values), scale=stats.sem(values))
+        assert (estimate.low, estimate.high) == (pytest.approx(low), pytest.approx(high))
+
+    def test_repeating_every_value_within_its_cluster_adds_no_certainty(self) -> None:
+        values = [0.1, 0.4, 0.35, 0.8, -0.2]
+        once = clustered_mean(values, range(5))
+        fourfold = clustered_mean(values * 4, list(range(5)) * 4)
+        assert (fourfold.low, fourfold.high) == (pytest.approx(once.low), pytest.approx(once.high))
+
+    def test_one_cluster_has_a_mean_but_no_interval_and_no_values_have_neither(self) -> None:
+        assert clustered_mean([1.0, 2.0], ["a", "a"]).low is None
+        assert clustered_mean([], []) is None
+
+    def test_refuses_unmeasured_values(self) -> None:
+        with pytest.raises(ValueError, match="unmeasured"):
+            clustered_mean([0.1, math.nan], ["a", "b"])
+
+
+class TestClusteredRate:
+    def test_no_leak_in_494_is_not_zero_percent(self) -> None:
+        estimate = clustered_rate([False] * 494, range(494))
+        assert estimate.value == 0.0
+        assert estimate.high == pytest.approx(0.0077, abs=2e-4)
+
+    def test_matches_wilson_for_independent_values(self) -> None:
+        estimate = clustered_rate([True] * 30 + [False] * 70, range(100))
+        assert (estimate.low, estimate.high) == (pytest.approx(0.2189, abs=2e-3), pytest.approx(0.3958, abs=2e-3))
+
+    def test_identical_dialogues_of_one_problem_count_once(self) -> None:
+        alone = clustered_rate([True] * 3 + [False] * 7, range(10))
+        fivefold = clustered_rate(([True] * 3 + [False] * 7) * 5, list(range(10)) * 5)
+        assert (fivefold.low, fivefold.high) == (pytest.approx(alone.low), pytest.approx(alone.high))
+
+
+class TestComparison:
+    def test_pairing_removes_the_spread_between_problems(self) -> None:
+        first = {i: [i / 10] for i in range(10)}
+        second = {i: [i / 10 + 0.05 + 0.001 * (i % 2)] for i in range(10)}
+        difference = paired_difference(first, second)
+        assert difference.estimate.value == pytest.approx(0.0505)
+        assert difference.p_value < 1e-6
+        assert 0 < difference.minimum_detectable < 0.01
+
+    def test_only_problems_measured_for_both_take_part(self) -> None:
+        difference = paired_difference({1: [0.0], 2: [0.2], 3: [0.9]}, {1: [0.1], 2: [0.4], 4: [0.0]})
+        assert difference.estimate.num_clusters == 2
+        assert paired_difference({1: [0.0]}, {2: [0.0]}) is None
+
+    def test_holm_steps_down(self) -> None:
+        assert holm([0.01, 0.04, 0.03]) == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06)]
+        assert holm([]) == []
+
+
+def test_bootstrap_of_a_mean_agrees_with_its_interval() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(0.3, 0.2, 200).tolist()
+    boot = cluster_bootstrap({"y": values}, range(200), lambda c: float(c["y"][0]))
+    exact = clustered_mean(values, range(200))
+    assert boot.value == pytest.approx(exact.value)
+    assert (boot.low, boot.high) == (pytest.approx(exact.low, abs=0.01), pytest.approx(exact.high, abs=0.01))
+
+
+@pytest.mark.parametrize("num_samples", [1, 4], ids=["one dialogue a problem", "four dialogues a problem"])
+def test_intervals_cover_the_true_gain_in_93_to_97_percent_of_simulated_evaluations(num_samples: int) -> None:
+    rng = np.random.default_rng(0)
+    true_gain, num_problems, covered = 0.25, 60, 0
+    for _ in range(1000):
+        problem_effect = np.repeat(rng.normal(0, 0.15, num_problems), num_samples)
+        noise = rng.normal(0, 0.1, num_problems * num_samples)
+        clusters = np.repeat(np.arange(num_problems), num_samples).tolist()
+        estimate = clustered_mean((true_gain + problem_effect + noise).tolist(), clusters)
+        covered += estimate.low <= true_gain <= estimate.high
+    assert 930 <= covered <= 970
+
+
+def test_rate_intervals_cover_the_true_rate_of_clustered_leaks() -> None:
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(1000):
+        by_problem = np.repeat(rng.beta(2, 8, 80), 3)  # true rate 0.2, dialogues of a problem alike
+        hits = (rng.random(240) < by_problem).tolist()
+        estimate = clustered_rate(hits, np.repeat(np.arange(80), 3).tolist())
+        covered += estimate.low <= 0.2 <= estimate.high
+    assert 930 <= covered <= 975
