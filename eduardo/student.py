@@ -1,0 +1,67 @@
+"""The frozen student: an LLM behind a chat endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from eduardo.errors import EndpointUnavailable
+from eduardo.llm import ChatClient, Completion
+from eduardo.protocol import ThinkingMode, split_thinking
+from eduardo.settings import RecipeSettings
+from eduardo.types import FinishReason, Speaker, Transcript, Turn, TurnFault, TurnTokens
+from eduardo.views import Message, student_view
+
+
+class Student:
+    """Talks in the dialogue and takes the tests. What a thinking student thinks is dropped."""
+
+    def __init__(self, client: ChatClient, recipe: RecipeSettings) -> None:
+        self._client, self._settings = client, recipe.dialogue
+
+    async def reply(self, transcript: Transcript, *, seed: int) -> Turn:
+        """The next student turn. Raises EndpointError.
+
+        An empty reply that ended normally is a turn without text: the student's silence, not a failure.
+        """
+        completions = await self._client.complete(
+            student_view(transcript),
+            temperature=self._settings.student_temperature,
+            max_tokens=self._settings.student_turn_tokens,
+            seed=seed,
+        )
+        return _to_turn(completions[0])
+
+    async def attempt(
+        self, messages: list[Message], *, n: int, max_tokens: int, temperature: float, seed: int
+    ) -> tuple[Completion, ...]:
+        """`n` independent attempts from one request; fewer may come back. Raises EndpointError."""
+        completions = await self._client.complete(
+            messages, n=n, temperature=temperature, max_tokens=max_tokens, seed=seed
+        )
+        return tuple(replace(c, text=_visible(c)) for c in completions)
+
+
+def _to_turn(completion: Completion) -> Turn:
+    text = _visible(completion) or ""
+    if not text and completion.finish is FinishReason.OTHER:
+        raise EndpointUnavailable("the student's endpoint cut the reply off before its first word")
+    faults = []
+    if completion.finish is FinishReason.LENGTH:
+        faults.append(TurnFault.REPLY_TRUNCATED)
+    if not text:
+        faults.append(TurnFault.BLANK)
+    return Turn(speaker=Speaker.STUDENT, text=text, faults=tuple(faults), tokens=_tokens(completion, text))
+
+
+def _tokens(completion: Completion, text: str) -> TurnTokens | None:
+    """Servers count thinking and reply together, so the length of a reply is known only without thinking."""
+    thought_aloud = bool(completion.reasoning) or text != (completion.text or "").strip()
+    if completion.num_tokens is None or thought_aloud:
+        return None
+    return TurnTokens(visible=completion.num_tokens)
+
+
+def _visible(completion: Completion) -> str | None:
+    if completion.text is None:
+        return None
+    return split_thinking(completion.text, ThinkingMode.OPTIONAL)[0]

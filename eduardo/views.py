@@ -1,0 +1,136 @@
+"""What tutor, student, masked student and judge may see: pure functions from a transcript to chat messages.
+
+Every view starts with an optional system message and then alternates user, assistant, user ..., ending with
+user, since some chat templates and servers accept nothing else. Views show `Turn.text` only, so neither
+thinking nor the end tag can reach anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import TypeAlias
+
+from eduardo.errors import UserError
+from eduardo.templates import render
+from eduardo.types import Criterion, Problem, Speaker, Transcript, TransferPair, Turn
+
+Message: TypeAlias = dict[str, str]  # role and content
+
+HIDDEN = "(hidden)"  # stands for a tutor turn in the masked post-test
+SILENCE = "(no reply)"  # stands for a turn without visible text; servers refuse empty messages
+
+_TUTOR_SYSTEM_PROMPTS = {"default": "tutor_system", "compact": "tutor_system_compact"}
+# Line breaks that JSON leaves alone but that would split a turn over two lines.
+_LINE_BREAKS = {ord(char): f"\\u{ord(char):04x}" for char in "\x85\u2028\u2029"}
+_FENCE = re.compile(
+    r"^=== transcript (?P<code>[0-9a-f]+) begins ===\n(?P<turns>.*?)\n=== transcript (?P=code) ends ===$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def opener(problem: Problem) -> Turn:
+    """The scripted first student turn, which states the source problem."""
+    return Turn(speaker=Speaker.STUDENT, text=render("opener", problem=problem.text))
+
+
+def tutor_prompt(pair: TransferPair, style: str, *, end_tag: str) -> list[Message]:
+    """The tutor's own chat before its first turn: system prompt and opener. `style`: default or compact."""
+    if style not in _TUTOR_SYSTEM_PROMPTS:
+        raise UserError(
+            f"tutor prompt style {style!r} is unknown; use one of {', '.join(_TUTOR_SYSTEM_PROMPTS)}"
+        )
+    problem = pair.source.problem
+    system = render(_TUTOR_SYSTEM_PROMPTS[style], problem=problem.text, notes=pair.notes, end_tag=end_tag)
+    return [_message("system", system), _message("user", opener(problem).text)]
+
+
+def student_view(transcript: Transcript) -> list[Message]:
+    """The student's chat: the student is `assistant`, the tutor is `user`.
+
+    The opener is the student's own turn; a scripted greeting before it makes the chat begin with `user`.
+    """
+    return _student_chat(transcript, greeting=render("greeting"), mask_tutor=False)
+
+
+def post_test_view(transcript: Transcript, item: Problem, *, mask_tutor: bool) -> list[Message]:
+    """The student's chat followed by a turn that poses `item`; with `mask_tutor` all else of `user` is hidden.
+
+    When the dialogue ended on a tutor turn, that turn and the post-test share one message.
+    """
+    greeting = HIDDEN if mask_tutor else render("greeting")
+    chat = _student_chat(transcript, greeting=greeting, mask_tutor=mask_tutor)
+    return _append(chat, _message("user", render("post_test", problem=item.text)))
+
+
+def cold_solve_view(problem: Problem) -> list[Message]:
+    """The problem alone, for the student's solve rate without any tutoring."""
+    return [_message("user", render("cold_solve", problem=problem.text))]
+
+
+def judge_view(transcript: Transcript, criterion: Criterion) -> list[Message]:
+    """The judge's chat on one criterion. Both criteria share all text up to the end of the transcript.
+
+    Every turn is one JSON object on its own line, inside a fence whose code is derived from the content and
+    occurs nowhere in it, so nothing inside can close the fence. `fenced_turns` reads it back.
+    """
+    problem = {"problem": transcript.problem.text, "answer": transcript.problem.answer}
+    problem_json = _one_line(problem)
+    turns_json = "\n".join(
+        _one_line({"turn": number, "speaker": turn.speaker.value, "text": turn.text or SILENCE})
+        for number, turn in enumerate(transcript.turns, start=1)
+    )
+    user = render(
+        f"judge_{criterion.value}",
+        problem_json=problem_json,
+        turns_json=turns_json,
+        code=_fence_code(problem_json + turns_json),
+    )
+    return [_message("system", render("judge_system", silence=SILENCE)), _message("user", user)]
+
+
+def fenced_turns(prompt: str) -> list[dict[str, str | int]]:
+    """The turns (`turn`, `speaker`, `text`) in a rendered judge prompt. Raises ValueError without a fence."""
+    fence = _FENCE.search(prompt)
+    if fence is None:
+        raise ValueError("the prompt holds no fenced transcript")
+    return [json.loads(line) for line in fence["turns"].split("\n")]
+
+
+def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) -> list[Message]:
+    chat = [
+        _message("system", render("student_system", problem=transcript.problem.text)),
+        _message("user", greeting),
+    ]
+    for turn in transcript.turns:
+        text = turn.text or SILENCE
+        if turn.speaker is Speaker.STUDENT:
+            chat = _append(chat, _message("assistant", text))
+        else:
+            chat = _append(chat, _message("user", HIDDEN if mask_tutor else text))
+    return chat
+
+
+def _message(role: str, content: str) -> Message:
+    return {"role": role, "content": content}
+
+
+def _append(chat: list[Message], message: Message) -> list[Message]:
+    """Add a message; one of the same role as the last is joined to it."""
+    if chat[-1]["role"] != message["role"]:
+        return [*chat, message]
+    return [*chat[:-1], _message(message["role"], f"{chat[-1]['content']}\n\n{message['content']}")]
+
+
+def _one_line(value: dict[str, str] | dict[str, str | int]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_BREAKS)
+
+
+def _fence_code(content: str) -> str:
+    """A code that looks random, is the same for the same content and does not occur in it."""
+    content = content.casefold()
+    code = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    while code in content:
+        code = hashlib.sha256(code.encode()).hexdigest()[:16]
+    return code
