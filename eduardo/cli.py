@@ -1,0 +1,71 @@
+"""The `eduardo` command: `eduardo NAME ...` is `python -m MODULE ...` for the modules listed here.
+
+Entry points are imported only when they run, so that help costs nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from dataclasses import dataclass
+
+import eduardo
+from eduardo.console import run_main
+from eduardo.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A module with `main(argv: list[str] | None = None) -> int`, and its line in the help."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "classroom": Command("eduardo.classroom.__main__", "serve the simulated student and judge on a port"),
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one sub-command and return its exit status; without a name, or with --help, list them."""
+    name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("-h", "--help", "help"):
+        print(_usage())
+        return 0
+    if name in ("-V", "--version"):
+        print(f"eduardo {eduardo.__version__}")
+        return 0
+    return run_main(importlib.import_module(_find(name).module).main, rest)
+
+
+def entry_point() -> int:
+    """Target of the console script and of `python -m eduardo`."""
+    return run_main(main)
+
+
+def _find(name: str) -> Command:
+    command = COMMANDS.get(name.replace("-", "_"))
+    if command is None:
+        close = difflib.get_close_matches(name.replace("-", "_"), COMMANDS, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else "`eduardo --help` lists the commands"
+        raise UserError(f"no command '{name}'; {hint}")
+    return command
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: eduardo COMMAND ...",
+            "",
+            "Train LLM tutors with multi-turn reinforcement learning.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`eduardo COMMAND --help` explains one. Each is also `python -m eduardo.COMMAND`.",
+        ]
+    )
