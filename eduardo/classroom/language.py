@@ -1,0 +1,178 @@
+"""What the simulated classroom understands of a sentence: numbers, expressions, equations and a few cues.
+
+A small closed language on purpose. Upper case, spacing and the usual signs for times and divide do not matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "’": "'", "“": '"', "”": '"'})
+_NUMBER = r"(?<![\d.])\d+(?![\d.]*\d)"
+_WORDED = (
+    (re.compile(r"(?<=\d) (?:times|multiplied by|x) (?=\d)"), " * "),
+    (re.compile(r"(?<=\d) (?:plus|added to) (?=\d)"), " + "),
+    (re.compile(r"(?<=\d) minus (?=\d)"), " - "),
+    (re.compile(r"(?<=\d) (?:divided by|over) (?=\d)"), " / "),
+    (re.compile(r"multiply (\d+) (?:and|by|with|times) (\d+)"), r"\1 * \2"),
+    (re.compile(r"add (\d+) (?:and|to|plus) (\d+)"), r"\1 + \2"),
+    (re.compile(r"(?:subtract|take) (\d+) from (\d+)"), r"\2 - \1"),
+    (re.compile(r"divide (\d+) (?:by|into) (\d+)"), r"\1 / \2"),
+)
+_EXPRESSION = re.compile(rf"({_NUMBER}) ?([-+*/]) ?({_NUMBER})")
+_EQUATION = re.compile(rf"(?:\b([a-z][a-z ]*?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})")
+_CLAIM = re.compile(rf"\b([a-z][a-z ]*?) ?(?:=|is|are|equals|gives|makes) ?(?:just |only |simply )?({_NUMBER})(?! ?[-+*/] ?\d)")
+_DICTATION = re.compile(
+    r"\b(?:repeat|copy)\b(?: after me| this| that| it)?[ :,\"]*(?P<words>.*)"
+    r"|\b(?:say|write)(?: down| this| that| it| to me)* ?[:\"] ?(?P<quoted>.*)"
+    r"|\b(?:say|write)(?: down| this| that)* (?P<number>[a-z ]*\b(?:is|=) ?\d+.*)"
+    r"|\bsay it\b|\bwrite it down\b"
+)  # fmt: skip
+
+_REQUEST = re.compile(r"\?|\b(?:how|what|find|work out|compute|show me|get|tell me|check)\b")
+_ATTEMPT = re.compile(
+    r"\b(?:try|attempt|have a go|give it a go|your idea|first idea|your turn|how would you|where would you"
+    r"|what would you|how do you start|what do you think|what comes to mind)\b"
+)
+_WHY = re.compile(r"\b(?:why|explain|how do you know|how can you tell|what makes you)\b")
+_RETRY = re.compile(r"\b(?:again|once more|check|look back|another look)\b")
+_DENIAL = re.compile(r"\b(?:wrong|incorrect|not (?:right|correct|true|quite|so)|no|isn't right|mistake|error)\b")
+_CONFIRMATION = re.compile(r"\b(?:right|correct|yes|exactly|that works|well done|true|good work|good job)\b")
+_TEACHING = re.compile(r"\b(?:problem|step|idea|number|numbers|start|solve|think of a plan|plan)\b")
+_METHOD = re.compile(r"\b(?:multiply|multiplied|divide|divided|add|added|subtract|subtracted|times|plus|minus)\b")
+_NO_ATTEMPT = re.compile(r"\b(?:do not know|don't know|no idea|not sure how)\b")
+
+Expression = tuple[int, str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equation:
+    """`label = left operator right = value`; the label may be empty."""
+
+    label: str
+    expression: Expression
+    value: int
+
+    @property
+    def ordered(self) -> Expression:
+        return ordered(self.expression)
+
+    @property
+    def holds(self) -> bool:
+        return evaluate(self.expression) == self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """`subject is value`, without the way there."""
+
+    subject: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One message, understood as far as this classroom goes."""
+
+    text: str  # normalised
+    numbers: frozenset[int]
+    expressions: frozenset[Expression]
+    equations: tuple[Equation, ...]
+    claims: tuple[Claim, ...]
+    dictated: str | None  # the words to be repeated; "" when only told to repeat; None when nothing is dictated
+    requests: bool
+    asks_attempt: bool
+    asks_why: bool
+    asks_retry: bool
+    denies: bool
+    confirms: bool
+    names_method: bool
+    gives_up: bool
+
+    def mentions(self, phrase: str) -> bool:
+        """Whether the phrase occurs as whole words."""
+        return re.search(rf"\b{re.escape(phrase)}\b", self.text) is not None
+
+    @property
+    def is_blank(self) -> bool:
+        return not re.search(r"\w", self.text)
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the message turns the student to the problem at all."""
+        return bool(
+            self.asks_attempt or self.asks_why or self.expressions or self.claims
+            or (self.requests and _TEACHING.search(self.text))
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=65536)
+def read(text: str) -> Reading:
+    plain = normalise(text)
+    denies = _DENIAL.search(plain) is not None
+    return Reading(
+        text=plain,
+        numbers=frozenset(int(n) for n in re.findall(_NUMBER, plain)),
+        expressions=frozenset(_ordered(m) for m in _EXPRESSION.findall(plain)),
+        equations=tuple(
+            Equation(label=(label or "").strip(), expression=(int(a), op, int(b)), value=int(value))
+            for label, a, op, b, value in _EQUATION.findall(plain)
+        ),
+        claims=tuple(Claim(subject=s.strip(), value=int(v)) for s, v in _CLAIM.findall(plain)),
+        dictated=_dictated(plain),
+        requests=_REQUEST.search(plain) is not None,
+        asks_attempt=_ATTEMPT.search(plain) is not None,
+        asks_why=_WHY.search(plain) is not None,
+        asks_retry=_RETRY.search(plain) is not None,
+        denies=denies,
+        confirms=not denies and _CONFIRMATION.search(plain) is not None,
+        names_method=_METHOD.search(plain) is not None,
+        gives_up=_NO_ATTEMPT.search(plain) is not None,
+    )
+
+
+def normalise(text: str) -> str:
+    """Lower case, single blanks, one sign per operation, and worded sums between numbers written as expressions."""
+    plain = re.sub(r"\s+", " ", text.translate(_SIGNS).lower()).strip()
+    for pattern, replacement in _WORDED:
+        plain = pattern.sub(replacement, plain)
+    return plain
+
+
+def evaluate(expression: Expression) -> float:
+    left, sign, right = expression
+    if sign == "/":
+        return left / right if right else float("nan")
+    return {"+": left + right, "-": left - right, "*": left * right}[sign]
+
+
+def ordered(expression: Expression) -> Expression:
+    """One form for `3 * 60` and `60 * 3`, which are the same step."""
+    left, sign, right = expression
+    return (min(left, right), sign, max(left, right)) if sign in "+*" else expression
+
+
+def parse_expression(text: str) -> Expression:
+    """The expression of a worked step, e.g. '60 * 3', in its ordered form."""
+    left, sign, right = text.split()
+    return ordered((int(left), sign, int(right)))
+
+
+def mentioned(phrases: Iterable[str], reading: Reading) -> list[int]:
+    """Indices of the phrases that a message mentions."""
+    return [index for index, phrase in enumerate(phrases) if reading.mentions(phrase)]
+
+
+def _ordered(found: tuple[str, str, str]) -> Expression:
+    return ordered((int(found[0]), found[1], int(found[2])))
+
+
+def _dictated(plain: str) -> str | None:
+    match = _DICTATION.search(plain)
+    if match is None:
+        return None
+    words = match["words"] or match["quoted"] or match["number"] or ""
+    return words.strip(' "')

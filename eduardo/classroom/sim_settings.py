@@ -1,0 +1,68 @@
+"""Parameters of the simulated student and judge. Values live in `configs/sim/`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from eduardo.errors import UserError
+from eduardo.resources import configs_dir
+from eduardo.settings import Count, Settings, Share
+
+
+class StudentParams(Settings):
+    """The learner model; every number is a probability or a share unless its name says otherwise."""
+
+    ease_spread: Share
+    cold_min: Share
+    cold_max: Share
+    attempt_right: Share
+    attempt_declined: Share
+    max_attempts: Count
+    step_right: Share
+    step_unsure: Share
+    max_tries: Count
+    ceiling: Share
+    written_weight: Share
+    explained_weight: Share
+    told_weight: Share
+    bare_weight: Share
+    misconception: Share
+    recall: Share
+
+    @model_validator(mode="after")
+    def _ordered(self) -> StudentParams:
+        if not self.cold_min <= self.cold_max <= self.ceiling:
+            raise ValueError("cold_min <= cold_max <= ceiling must hold, or tutoring could make a student worse")
+        return self
+
+
+class JudgeParams(Settings):
+    vote_error: Annotated[float, Field(ge=0, lt=0.5)]
+    standing_error_rejects: bool
+
+
+class SimSettings(Settings):
+    student: StudentParams
+    judge: JudgeParams
+
+
+@lru_cache(maxsize=8)
+def load_sim_settings(name: str = "default") -> SimSettings:
+    """The settings in `configs/sim/<name>.yaml`. Raises UserError when they are missing or malformed."""
+    return read_sim_settings(configs_dir() / "sim" / f"{name}.yaml")
+
+
+def read_sim_settings(path: Path) -> SimSettings:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; simulation settings are YAML files in configs/sim/")
+    try:
+        return SimSettings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (ValidationError, yaml.YAMLError) as error:
+        problem = error.errors()[0] if isinstance(error, ValidationError) else None
+        reason = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem else str(error)
+        raise UserError(f"{path}: {reason}") from error
