@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self, TypeVar
@@ -17,7 +17,7 @@ from eduardo.llm import advice
 from eduardo.llm.faults import Failure, Fault, FaultKind
 from eduardo.llm.replies import Completion, Message, ServedModel, decode_chat, decode_models
 from eduardo.llm.report import EndpointReport
-from eduardo.llm.retry import RetryPlan
+from eduardo.llm.retry import Outage, RetryPlan
 from eduardo.llm.stats import ClientStats
 from eduardo.llm.transport import Transport
 from eduardo.settings import EndpointSettings
@@ -45,6 +45,7 @@ class ChatClient:
         self.stats = ClientStats()
         self._transport = Transport(settings)
         self._slots = asyncio.Semaphore(settings.max_concurrency)
+        self._outage = Outage()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -106,11 +107,13 @@ class ChatClient:
         """Preflight: does the server listen, serve the model, have room for the context, and answer?
 
         `config_key` is the part of the configuration that messages tell the user to change, e.g.
-        "classroom.student". A server that is not there yet is waited for at most `wait_s`.
+        "classroom.student". A server that is not there yet is waited for at most `wait_s`; other faults are
+        retried for `connect_timeout_s` or `wait_s`, whichever is longer.
         Raises EndpointUnavailable or EndpointRejected with one line that says what to do.
         """
         url = self._transport.url
-        served = await self._list_models(config_key, wait_s)
+        budget_s = max(wait_s, self.settings.connect_timeout_s)
+        served = await self._list_models(config_key, budget_s=budget_s, outage_budget_s=wait_s)
         card = next((card for card in served if card.name == self.settings.model), None)
         if served and card is None:
             raise EndpointRejected(advice.not_served(url, self.settings, served, config_key=config_key))
@@ -126,7 +129,7 @@ class ChatClient:
             **self.settings.extra_body,
         }
         start = time.monotonic()
-        await self._complete(fields, n=1, config_key=config_key)
+        await self._complete(fields, n=1, config_key=config_key, budget_s=budget_s)
         return EndpointReport(
             url=str(url),
             model=self.settings.model,
@@ -136,7 +139,7 @@ class ChatClient:
         )
 
     async def _complete(
-        self, fields: Mapping[str, object], *, n: int, config_key: str
+        self, fields: Mapping[str, object], *, n: int, config_key: str, budget_s: float | None = None
     ) -> tuple[Completion, ...]:
         try:
             body = orjson.dumps(fields)
@@ -144,35 +147,43 @@ class ChatClient:
             raise UserError(
                 f"a request for model {self.settings.model!r} is not valid JSON: {error}"
             ) from error
-        outcome = await self._call("POST", "chat/completions", body, lambda reply: decode_chat(reply, n=n))
+
+        async def attempt() -> tuple[Completion, ...] | Fault:
+            return await self._transport.post("chat/completions", body, lambda reply: decode_chat(reply, n=n))
+
+        outcome = await self._call(attempt, budget_s=budget_s)
         if isinstance(outcome, Failure):
             raise await self._error(outcome, config_key)
         return outcome
 
-    async def _list_models(self, config_key: str, wait_s: float) -> tuple[ServedModel, ...]:
+    async def _list_models(
+        self, config_key: str, *, budget_s: float, outage_budget_s: float
+    ) -> tuple[ServedModel, ...]:
         """Empty where the server has no such list, which is no fault: a one-token call follows anyway."""
-        outcome = await self._call("GET", "models", None, decode_models, unreachable_budget_s=wait_s)
+        outcome = await self._call(self._ask_for_models, budget_s=budget_s, outage_budget_s=outage_budget_s)
         if isinstance(outcome, Failure):
             if outcome.fault.status in _NO_SUCH_ROUTE:
                 return ()
             raise await self._error(outcome, config_key)
         return outcome
 
+    async def _ask_for_models(self) -> tuple[ServedModel, ...] | Fault:
+        return await self._transport.get("models", decode_models)
+
     async def _call(
         self,
-        method: str,
-        path: str,
-        body: bytes | None,
-        decode: Callable[[bytes], T],
+        attempt: Callable[[], Awaitable[T | Fault]],
         *,
-        unreachable_budget_s: float | None = None,
+        budget_s: float | None = None,
+        outage_budget_s: float | None = None,
     ) -> T | Failure:
         """The only retry loop: nothing below or above it tries again."""
         async with self._slot():
-            plan = RetryPlan(self.settings, unreachable_budget_s=unreachable_budget_s)
+            plan = RetryPlan(self.settings, self._outage, budget_s=budget_s, outage_budget_s=outage_budget_s)
             while True:
                 self.stats.num_tries += 1
-                outcome = await self._transport.try_once(method, path, body, decode)
+                outcome = await attempt()
+                self._outage.note(outcome)
                 if not isinstance(outcome, Fault):
                     return outcome
                 self.stats.faults[outcome.kind] += 1
@@ -212,13 +223,11 @@ class ChatClient:
         url = self._transport.url
         if failure.fault.kind is not FaultKind.REJECTED:
             self.stats.num_unavailable += 1
-            message = advice.unavailable(url, self.settings, failure, config_key=config_key)
-            _logger.warning("%s", message)
-            return EndpointUnavailable(message)
+            return EndpointUnavailable(advice.unavailable(url, self.settings, failure, config_key=config_key))
         self.stats.num_rejected += 1
         served: tuple[ServedModel, ...] | Fault = ()
         if failure.fault.status == 404:
-            served = await self._transport.try_once("GET", "models", None, decode_models)
+            served = await self._ask_for_models()
         if isinstance(served, Fault):
             served = ()
         return EndpointRejected(

@@ -12,7 +12,7 @@ class FaultKind(StrEnum):
     TIMED_OUT = "timed_out"  # connected, but no (whole) reply in time
     THROTTLED = "throttled"  # 429
     SERVER_ERROR = "server_error"  # 5xx
-    UNUSABLE = "unusable"  # 200 without a usable completion
+    UNUSABLE = "unusable"  # a good status without a usable completion
     REJECTED = "rejected"  # permanent: the same request can never succeed
 
 

@@ -37,25 +37,48 @@ def parse_retry_after(value: str | None, *, now: datetime | None = None) -> floa
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
+class Outage:
+    """How long an endpoint has been out of reach, seen by all calls of its client together.
+
+    When a server dies for good, each waiting call fails after one try instead of waiting out its own budget.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: float | None = None
+
+    def note(self, outcome: object) -> None:
+        """Take in what one try brought."""
+        if not (isinstance(outcome, Fault) and outcome.kind is FaultKind.UNREACHABLE):
+            self._since = None
+        elif self._since is None:
+            self._since = self._clock()
+
+    @property
+    def elapsed_s(self) -> float:
+        return 0.0 if self._since is None else self._clock() - self._since
+
+
 class RetryPlan:
-    """Decides about one request. It starts its clock when it is made, just before the first try.
+    """Decides about one call. It starts its clock when it is made, just before the first try.
 
     Only tries that reached the server count against `max_retries`: refused connections fail within
-    milliseconds, so a restarting server would use the count up long before it is back. They are bounded
-    by `unreachable_budget_s` (by default `retry_budget_s`) alone, and no retry
-    starts later than `retry_budget_s`.
+    milliseconds, so a restarting server would use the count up long before it is back. Time bounds them.
+    No retry of any kind starts later than `budget_s` (by default `retry_budget_s`) after the first try.
     """
 
     def __init__(
         self,
         settings: EndpointSettings,
+        outage: Outage,
         *,
-        unreachable_budget_s: float | None = None,
+        budget_s: float | None = None,
+        outage_budget_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        budget_s = settings.retry_budget_s
-        self._budget_s = budget_s
-        self._unreachable_budget_s = budget_s if unreachable_budget_s is None else unreachable_budget_s
+        self._outage = outage
+        self._budget_s = settings.retry_budget_s if budget_s is None else budget_s
+        self._outage_budget_s = self._budget_s if outage_budget_s is None else outage_budget_s
         self._retry_after_cap_s = settings.retry_after_cap_s
         self._retries_left = settings.max_retries
         self._clock = clock
@@ -69,11 +92,11 @@ class RetryPlan:
     def next_delay_s(self, fault: Fault) -> float | None:
         """Seconds to sleep before the next try, or None to give up now."""
         unreachable = fault.kind is FaultKind.UNREACHABLE
-        remaining_s = (self._unreachable_budget_s if unreachable else self._budget_s) - self.elapsed_s
         doublings = min(self.num_faults, 16)
         self.num_faults += 1
         if not unreachable:
             self._retries_left -= 1
+        remaining_s = self._remaining_s(unreachable)
         if fault.kind is FaultKind.REJECTED or self._retries_left < 0 or remaining_s <= 0:
             return None
         if fault.retry_after_s:
@@ -83,3 +106,7 @@ class RetryPlan:
         cap_s = UNREACHABLE_BACKOFF_CAP_S if unreachable else BACKOFF_CAP_S
         backoff_s = min(cap_s, BACKOFF_BASE_S * float(1 << doublings)) * random.uniform(0.5, 1.0)
         return min(backoff_s, remaining_s)
+
+    def _remaining_s(self, unreachable: bool) -> float:
+        own_s = self._budget_s - self.elapsed_s
+        return min(own_s, self._outage_budget_s - self._outage.elapsed_s) if unreachable else own_s
