@@ -1,0 +1,164 @@
+"""The Parquet row that verl reads, with one explicit schema for every environment.
+
+Struct columns get the union of their rows' fields and may change number types when a schema is inferred, so
+nothing is inferred: fields are fixed, ground truth is text, and whatever has no field of its own travels as
+JSON text in `extra_info.extras`. Readers treat None as missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eduardo import views
+from eduardo.types import ItemKind, Problem, SolveRate, TestItem, TransferPair
+
+DATA_SOURCE = "near_transfer"
+AGENT_NAME = "eduardo_tutor"
+_BATCH_ROWS = 1024
+
+MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+SCHEMA = pa.schema(
+    [
+        ("data_source", pa.string()),
+        ("prompt", MESSAGES),
+        ("ability", pa.string()),
+        ("reward_model", pa.struct([("style", pa.string()), ("ground_truth", pa.string())])),
+        (
+            "extra_info",
+            pa.struct(
+                [
+                    ("id", pa.string()),
+                    ("index", pa.int64()),
+                    ("split", pa.string()),
+                    ("problem", pa.string()),
+                    ("answer", pa.string()),
+                    ("transfer_problem", pa.string()),
+                    ("transfer_answer", pa.string()),
+                    ("pre_solve_rate", pa.float64()),
+                    ("pre_solve_rate_n_scored", pa.int64()),
+                    ("pre_solve_rate_transfer_problem", pa.float64()),
+                    ("pre_solve_rate_transfer_n_scored", pa.int64()),
+                    ("notes", pa.string()),
+                    ("extras", pa.string()),
+                ]
+            ),
+        ),
+        ("agent_name", pa.string()),
+    ]
+)
+
+
+def to_row(
+    pair: TransferPair,
+    *,
+    split: str,
+    index: int,
+    prompt_style: str,
+    end_tag: str,
+    extras: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """`pair` as a row of SCHEMA. `index` numbers the rows of one file; `extras` must be JSON-like.
+
+    `prompt_style` and `end_tag` are those of `views.tutor_prompt`.
+    """
+    source, variant = pair.source, pair.variant
+    return {
+        "data_source": DATA_SOURCE,
+        "prompt": views.tutor_prompt(pair, prompt_style, end_tag=end_tag),
+        "ability": "math",
+        "reward_model": {"style": "rule", "ground_truth": source.problem.answer},
+        "extra_info": {
+            "id": pair.id,
+            "index": index,
+            "split": split,
+            "problem": source.problem.text,
+            "answer": source.problem.answer,
+            "transfer_problem": variant.problem.text if variant else None,
+            "transfer_answer": variant.problem.answer if variant else None,
+            "pre_solve_rate": _value(source.baseline),
+            "pre_solve_rate_n_scored": _count(source.baseline),
+            "pre_solve_rate_transfer_problem": _value(variant.baseline if variant else None),
+            "pre_solve_rate_transfer_n_scored": _count(variant.baseline if variant else None),
+            "notes": pair.notes,
+            "extras": to_json_text(extras or {}),
+        },
+        "agent_name": AGENT_NAME,
+    }
+
+
+def from_row(row: Mapping[str, Any]) -> TransferPair:
+    """The pair inside a row as verl hands it over: dicts, numpy scalars, NaN or None for what is missing."""
+    info = row["extra_info"]
+    variant = _item(
+        info,
+        ItemKind.TRANSFER,
+        ("transfer_problem", "transfer_answer"),
+        ("pre_solve_rate_transfer_problem", "pre_solve_rate_transfer_n_scored"),
+    )
+    source = _item(
+        info, ItemKind.SOURCE, ("problem", "answer"), ("pre_solve_rate", "pre_solve_rate_n_scored")
+    )
+    if source is None:
+        raise ValueError(f"row {info.get('id')!r} has no problem")
+    return TransferPair(id=str(info["id"]), source=source, variant=variant, notes=_plain(info.get("notes")))
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema = SCHEMA) -> int:
+    """Write `rows` to one Parquet file, batch by batch, and return how many. Same rows, same bytes."""
+    num_rows = 0
+    batch: list[Mapping[str, Any]] = []
+    # A Python file object, so that a full disk raises an OSError with its number.
+    with path.open("wb") as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for row in rows:
+            batch.append(row)
+            num_rows += 1
+            if len(batch) == _BATCH_ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+                batch = []
+        if batch or not num_rows:
+            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
+    return num_rows
+
+
+def to_json_text(value: Mapping[str, object]) -> str:
+    """JSON with sorted keys; NaN becomes null, and values that JSON has no form for become their text."""
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, orjson.JSONEncodeError):  # an integer beyond 64 bits, half a surrogate pair
+        return json.dumps(value, default=str, sort_keys=True)
+
+
+def _item(
+    info: Mapping[str, Any], kind: ItemKind, text_names: tuple[str, str], rate_names: tuple[str, str]
+) -> TestItem | None:
+    text, answer = (_plain(info.get(name)) for name in text_names)
+    if text is None or answer is None:
+        return None
+    value, count = (_plain(info.get(name)) for name in rate_names)
+    baseline = None
+    if value is not None:
+        baseline = SolveRate(value=float(value), num_graded=None if count is None else int(count))
+    return TestItem(problem=Problem(text=str(text), answer=str(answer)), baseline=baseline, kind=kind)
+
+
+def _plain(value: Any) -> Any:
+    """Unwrap numpy scalars and one-element arrays; NaN, which pandas writes for null, is None."""
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _value(rate: SolveRate | None) -> float | None:
+    return None if rate is None else rate.value
+
+
+def _count(rate: SolveRate | None) -> int | None:
+    return None if rate is None else rate.num_graded
