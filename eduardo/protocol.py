@@ -107,7 +107,7 @@ class _Split:
     def thinking(self, raw: str) -> str:
         starts = [0, *(end for _, end in self.visible_spans)]
         ends = [*(start for start, _ in self.visible_spans), len(raw)]
-        pieces = (_TAG.sub("", raw[start:end]).strip() for start, end in zip(starts, ends, strict=True))
+        pieces = (_TAG.sub(" ", raw[start:end]).strip() for start, end in zip(starts, ends, strict=True))
         return "\n".join(piece for piece in pieces if piece)
 
 

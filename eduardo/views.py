@@ -55,7 +55,7 @@ def student_view(transcript: Transcript) -> list[Message]:
 
 
 def post_test_view(transcript: Transcript, item: Problem, *, mask_tutor: bool) -> list[Message]:
-    """The student's chat followed by a turn that poses `item`; with `mask_tutor` all else of `user` is hidden.
+    """The student's chat, then a turn that poses `item`; with `mask_tutor` all else of `user` is hidden.
 
     When the dialogue ended on a tutor turn, that turn and the post-test share one message.
     """

@@ -1,0 +1,1 @@
+"""Prompt files, one per prompt; `eduardo.templates.render` fills them in."""
