@@ -1,1 +1,0 @@
-"""Prompt files, one per prompt; `eduardo.templates.render` fills them in."""
