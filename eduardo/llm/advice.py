@@ -20,7 +20,7 @@ _CONTEXT_WORDS = re.compile(
 def unavailable(url: URL, settings: EndpointSettings, failure: Failure, *, config_key: str) -> str:
     fault = failure.fault
     if fault.kind is FaultKind.UNREACHABLE:
-        head = f"no connection to {url} for model {settings.model!r}: {fault.detail}"
+        head = f"{fault.detail} at {url} (for model {settings.model!r})"
         todo = f"start it (vllm serve {settings.model} --port {url.port}) or set {config_key}.base_url"
     else:
         head = f"no usable answer from {url} for model {settings.model!r} (last: {_described(fault)})"

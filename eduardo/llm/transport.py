@@ -135,10 +135,10 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 def _describe_unreachable(error: aiohttp.ClientError) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"host name {error.host} cannot be resolved"
+        return "no host of that name"
     if isinstance(error, aiohttp.ClientConnectorError):
         if isinstance(error.os_error, ConnectionRefusedError):
-            return "nothing listens there"
+            return "nothing listens"
         return str(error.strerror or error.os_error or error)
     return "no connection in time"
 
