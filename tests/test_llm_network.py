@@ -49,7 +49,7 @@ async def test_k03_a_reply_that_drips_is_cut_at_the_total_deadline() -> None:
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-        while not reader.at_eof():
+        while not writer.transport.is_closing():
             writer.write(b" ")
             await asyncio.sleep(0.05)
 
