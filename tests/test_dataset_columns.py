@@ -74,7 +74,7 @@ def test_rates_without_a_graded_sample_or_a_value_are_unmeasured():
         (
             {"transfer_problem": None},
             Rule.MISSING_PROBLEM,
-            "transfer_answer is given but transfer_problem is missing",
+            "transfer_answer has no transfer_problem",
         ),
         ({"pre_solve_rate": float("nan")}, Rule.BAD_RATE, "pre_solve_rate is nan"),
         ({"pre_solve_rate": 1.01}, Rule.BAD_RATE, "pre_solve_rate is 1.01"),

@@ -72,9 +72,13 @@ def _refuse_conflicts(
 def _clash(answers: list[str], same_answer: SameAnswer) -> tuple[str, str] | None:
     first = answers[0]
     for other in answers[1:]:
-        if normalize(other) != normalize(first) and not same_answer(first, other):
+        if _bare(other) != _bare(first) and not same_answer(first, other):
             return first, other
     return None
+
+
+def _bare(answer: str) -> str:
+    return "".join(normalize(answer).split())
 
 
 def _refuse_duplicates(pairs: list[SourcedPair]) -> tuple[list[SourcedPair], list[Dropped]]:

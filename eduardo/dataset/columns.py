@@ -95,9 +95,7 @@ def _variant(row: dict[str, object], check_key: KeyCheck) -> TestItem | None:
     text = _text(row, "transfer_problem")
     if text is None:
         if _text(row, "transfer_answer") is not None:
-            raise _FaultError(
-                Rule.MISSING_PROBLEM, "transfer_answer is given but transfer_problem is missing"
-            )
+            raise _FaultError(Rule.MISSING_PROBLEM, "transfer_answer has no transfer_problem")
         return None
     return TestItem(
         problem=Problem(text=text, answer=_answer(row, "transfer_answer", check_key)),
