@@ -1,0 +1,7 @@
+"""Final answers: extraction, and grading that is right, symmetric and bounded in time."""
+
+from eduardo.answers.exact import check_key
+from eduardo.answers.extract import extract_final_answer
+from eduardo.answers.grader import Grader
+
+__all__ = ["Grader", "check_key", "extract_final_answer"]

@@ -1,0 +1,174 @@
+"""Grades attempts against a key: two independent comparisons, bounded in time, the same on every thread.
+
+How the two decide together:
+
+1. The exact comparison (`exact`) runs first, in this process. On pairs that it can compare without finite precision
+   (numbers, text, choice letters, and lists, intervals and matrices of them) its verdict is final: an ordinary pair costs
+   a fraction of a millisecond and starts nothing.
+2. On all other pairs math-verify judges too, in a worker process that may be killed, and in both orders. Where the exact
+   comparison has a verdict it stands, because it reads the whole answer, while math-verify is known to accept half-read
+   ones and to refuse right ones; a contrary verdict of math-verify is recorded as `stages_disagree`. Where the exact
+   comparison cannot tell, math-verify decides.
+3. A pair that neither can tell, that is refused as too costly, or that runs out of time undecided, is wrong. Refusals and
+   time-outs set `timed_out`; a time-out never withdraws a verdict that the exact comparison has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import TracebackType
+
+from eduardo.answers.compare import Verdict
+from eduardo.answers.exact import Decision, Key, decide, read_key
+from eduardo.answers.expression import TooCostly
+from eduardo.answers.extract import extract_final_answer
+from eduardo.answers.normalize import strip_delimiters
+from eduardo.answers.screen import screen
+from eduardo.answers.workers import Timeout, Workers
+from eduardo.settings import GraderSettings
+from eduardo.types import Grade, Outcome
+
+
+class Grader:
+    """Context manager; usable from any thread, event loop or Ray actor, and picklable (as its settings).
+
+    Worker processes start with the first pair that needs one and are gone after `close`.
+    """
+
+    def __init__(self, settings: GraderSettings) -> None:
+        self._settings = settings
+        self._cache: OrderedDict[tuple[str, str], Grade] = OrderedDict()
+        self._lock = threading.Lock()
+        self._workers: Workers | None = None
+        self._owner = os.getpid()
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type[Grader], tuple[GraderSettings]]:
+        return Grader, (self._settings,)
+
+    def close(self) -> None:
+        """End all worker processes. The grader may be used again and then starts new ones."""
+        with self._lock:
+            workers, self._workers = self._workers, None
+        if workers is not None and self._owner == os.getpid():
+            workers.close()
+
+    def grade_many(self, key: str, attempts: Sequence[str]) -> list[Grade]:
+        """Grade whole attempt texts against one key, in order.
+
+        Every grade is UNGRADABLE where the key is (see `check_key`). Raises EduardoError when no worker can start:
+        a broken installation is no wrong answer.
+        """
+        plan = _Plan(self, key, attempts)
+        for answer, (decision, future) in plan.pending.items():
+            try:
+                second: Verdict | None = future.result()
+            except Timeout:
+                second = None
+            plan.settle(answer, decision, second)
+        return plan.grades()
+
+    async def grade_many_async(self, key: str, attempts: Sequence[str]) -> list[Grade]:
+        """`grade_many` that does not block the event loop while workers judge."""
+        plan = _Plan(self, key, attempts)
+        for answer, (decision, future) in plan.pending.items():
+            try:
+                second: Verdict | None = await asyncio.wrap_future(future)
+            except Timeout:
+                second = None
+            plan.settle(answer, decision, second)
+        return plan.grades()
+
+    def _remembered(self, key: str, answer: str) -> Grade | None:
+        with self._lock:
+            grade = self._cache.get((key, answer))
+            if grade is not None:
+                self._cache.move_to_end((key, answer))
+            return grade
+
+    def _remember(self, key: str, answer: str, grade: Grade) -> None:
+        if not self._settings.cache_size:
+            return
+        with self._lock:
+            self._cache[key, answer] = grade
+            while len(self._cache) > self._settings.cache_size:
+                self._cache.popitem(last=False)
+
+    def _submit(self, key: str, answer: str) -> Future[Verdict]:
+        with self._lock:
+            if self._workers is None or self._owner != os.getpid():  # threads do not survive a fork
+                self._workers = Workers(self._settings.num_workers, self._settings.timeout_s)
+                self._owner = os.getpid()
+            return self._workers.submit(key, answer)
+
+
+class _Plan:
+    """One call: equal answers are decided once, and those that need a worker wait together."""
+
+    def __init__(self, grader: Grader, key: str, attempts: Sequence[str]) -> None:
+        self._grader = grader
+        self._key = key
+        self._answers = [extract_final_answer(attempt) for attempt in attempts]
+        self._settled: dict[str, Grade] = {}
+        self.pending: dict[str, tuple[Decision, Future[Verdict]]] = {}
+        limit = grader._settings.max_answer_chars
+        read = read_key(key) if len(key) <= limit else "the key is too long"
+        for answer in dict.fromkeys(answer for answer in self._answers if answer is not None):
+            if isinstance(read, str):
+                self._settled[answer] = Grade(outcome=Outcome.UNGRADABLE, answer=answer)
+            elif len(answer) > limit:
+                self._settled[answer] = Grade(outcome=Outcome.WRONG, answer=answer, timed_out=True)
+            elif remembered := grader._remembered(key, answer):
+                self._settled[answer] = remembered
+            else:
+                self._begin(read, answer)
+        self._missing = Outcome.UNGRADABLE if isinstance(read, str) else Outcome.WRONG
+
+    def _begin(self, key: Key, answer: str) -> None:
+        decision = decide(key, answer)
+        ours, theirs = strip_delimiters(key.text), strip_delimiters(answer)
+        if not decision.final:
+            try:
+                screen(ours)
+                screen(theirs)
+            except TooCostly:
+                decision = Decision(decision.verdict, final=True, refused=decision.verdict is Verdict.UNKNOWN)
+        if decision.final:
+            grade = _grade(answer, decision.verdict, timed_out=decision.refused)
+            self._settled[answer] = grade
+            self._grader._remember(key.text, answer, grade)
+        else:
+            self.pending[answer] = decision, self._grader._submit(ours, theirs)
+
+    def settle(self, answer: str, decision: Decision, second: Verdict | None) -> None:
+        """Take the verdict of the second comparison, None when it ran out of time."""
+        first = decision.verdict
+        if second is None:
+            self._settled[answer] = _grade(answer, first, timed_out=True)
+            return
+        disagree = {first, second} == {Verdict.RIGHT, Verdict.WRONG}
+        grade = _grade(answer, second if first is Verdict.UNKNOWN else first, stages_disagree=disagree)
+        self._settled[answer] = grade
+        self._grader._remember(self._key, answer, grade)
+
+    def grades(self) -> list[Grade]:
+        """One grade for each attempt, in order; call once all pending answers are settled."""
+        missing = Grade(outcome=self._missing, answer=None)
+        return [missing if answer is None else self._settled[answer] for answer in self._answers]
+
+
+def _grade(answer: str, verdict: Verdict, *, timed_out: bool = False, stages_disagree: bool = False) -> Grade:
+    outcome = Outcome.RIGHT if verdict is Verdict.RIGHT else Outcome.WRONG
+    return Grade(outcome=outcome, answer=answer, timed_out=timed_out, stages_disagree=stages_disagree)
