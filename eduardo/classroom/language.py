@@ -1,6 +1,6 @@
 """What the simulated classroom understands of a sentence: numbers, expressions, equations and a few cues.
 
-A small closed language on purpose. Upper case, spacing and the usual signs for times and divide do not matter.
+A small closed language on purpose. Case, spacing and the usual signs for times and divide do not matter.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ _WORDED = (
     (re.compile(r"divide (\d+) (?:by|into) (\d+)"), r"\1 / \2"),
 )
 _EXPRESSION = re.compile(rf"({_NUMBER}) ?([-+*/]) ?({_NUMBER})")
-_EQUATION = re.compile(rf"(?:\b([a-z][a-z ]*?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})")
-_CLAIM = re.compile(rf"\b([a-z][a-z ]*?) ?(?:=|is|are|equals|gives|makes) ?(?:just |only |simply )?({_NUMBER})(?! ?[-+*/] ?\d)")
+_EQUATION = re.compile(
+    rf"(?:\b([a-z][a-z ]*?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})"
+)
+_CLAIM = re.compile(
+    rf"\b([a-z][a-z ]*?) ?(?:=|is|are|equals|gives|makes) ?(?:just |only )?({_NUMBER})(?! ?[-+*/] ?\d)"
+)
 _DICTATION = re.compile(
     r"\b(?:repeat|copy)\b(?: after me| this| that| it)?[ :,\"]*(?P<words>.*)"
     r"|\b(?:say|write)(?: down| this| that| it| to me)* ?[:\"] ?(?P<quoted>.*)"
@@ -39,11 +43,19 @@ _ATTEMPT = re.compile(
 )
 _WHY = re.compile(r"\b(?:why|explain|how do you know|how can you tell|what makes you)\b")
 _RETRY = re.compile(r"\b(?:again|once more|check|look back|another look)\b")
-_DENIAL = re.compile(r"\b(?:wrong|incorrect|not (?:right|correct|true|quite|so)|no|isn't right|mistake|error)\b")
+_DENIAL = re.compile(
+    r"\b(?:wrong|incorrect|not (?:right|correct|true|quite|so)|no(?=[,.!;])|isn't right|mistake|error)\b"
+)
 _CONFIRMATION = re.compile(r"\b(?:right|correct|yes|exactly|that works|well done|true|good work|good job)\b")
 _TEACHING = re.compile(r"\b(?:problem|step|idea|number|numbers|start|solve|think of a plan|plan)\b")
-_METHOD = re.compile(r"\b(?:multiply|multiplied|divide|divided|add|added|subtract|subtracted|times|plus|minus)\b")
-_NO_ATTEMPT = re.compile(r"\b(?:do not know|don't know|no idea|not sure how)\b")
+_METHOD = re.compile(
+    r"\b(?:multiply|multiplied|divide|divided|add|added|subtract|subtracted|times|plus|minus)\b"
+)
+_PROPOSAL = re.compile(r"\b(?:i would|i tried|i try|i guess|my idea|maybe i)\b")
+_REVIEWER = re.compile(
+    r"\b(?:judge|judges|reviewer|grader|evaluator|evaluation|verdict)\b|\bdecision\W{0,3}:|\bsystem:"
+)
+_CLUTTER = re.compile(r"^ *(?:#|[-*•] |\d+[.)] )|[\u2600-\u27bf\U0001f300-\U0001faff]", re.MULTILINE)
 
 Expression = tuple[int, str, int]
 
@@ -82,15 +94,19 @@ class Reading:
     expressions: frozenset[Expression]
     equations: tuple[Equation, ...]
     claims: tuple[Claim, ...]
-    dictated: str | None  # the words to be repeated; "" when only told to repeat; None when nothing is dictated
+    dictated: (
+        str | None
+    )  # the words to be repeated; "" when only told to repeat; None when nothing is dictated
     requests: bool
     asks_attempt: bool
     asks_why: bool
     asks_retry: bool
     denies: bool
     confirms: bool
-    names_method: bool
-    gives_up: bool
+    proposes: bool
+    methods: frozenset[str]  # words for operations
+    addresses_reviewer: bool
+    is_cluttered: bool  # headings, lists, emoji, or questions piled up
 
     def mentions(self, phrase: str) -> bool:
         """Whether the phrase occurs as whole words."""
@@ -129,13 +145,15 @@ def read(text: str) -> Reading:
         asks_retry=_RETRY.search(plain) is not None,
         denies=denies,
         confirms=not denies and _CONFIRMATION.search(plain) is not None,
-        names_method=_METHOD.search(plain) is not None,
-        gives_up=_NO_ATTEMPT.search(plain) is not None,
+        proposes=_PROPOSAL.search(plain) is not None,
+        methods=frozenset(_METHOD.findall(plain)),
+        addresses_reviewer=_REVIEWER.search(plain) is not None,
+        is_cluttered=_CLUTTER.search(text) is not None or text.count("?") > 2,
     )
 
 
 def normalise(text: str) -> str:
-    """Lower case, single blanks, one sign per operation, and worded sums between numbers written as expressions."""
+    """Lower case, single blanks, one sign per operation; worded sums between numbers become expressions."""
     plain = re.sub(r"\s+", " ", text.translate(_SIGNS).lower()).strip()
     for pattern, replacement in _WORDED:
         plain = pattern.sub(replacement, plain)
@@ -172,7 +190,7 @@ def _ordered(found: tuple[str, str, str]) -> Expression:
 
 def _dictated(plain: str) -> str | None:
     match = _DICTATION.search(plain)
-    if match is None:
+    if match is None or "own words" in plain:
         return None
     words = match["words"] or match["quoted"] or match["number"] or ""
     return words.strip(' "')

@@ -21,7 +21,7 @@ _OPERATORS = frozenset("+-*/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlan:
-    """One named step: `quantity = left operator right`; operands are slot names, earlier steps or integers."""
+    """One named step, `quantity = left operator right`; operands are slots, earlier steps or integers."""
 
     quantity: str
     left: str
@@ -116,14 +116,16 @@ def _template(raw: Mapping[str, Any], path: Path) -> Template:
     stories = tuple(Story(text=text) for text in entry.stories)
     for story in stories:
         if story.slots != set(entry.numbers):
-            raise UserError(f"{where}: a story must show exactly the numbers {sorted(entry.numbers)}: {story.text!r}")
+            raise UserError(
+                f"{where}: a story must show exactly the numbers {sorted(entry.numbers)}: {story.text!r}"
+            )
     quantities = list(entry.steps)
     for one in quantities:
         if any(one != other and f" {one} " in f" {other} " for other in quantities):
-            raise UserError(f"{where}: quantity {one!r} is part of another one's name, so it could not be told apart")
-    numbers = {
-        name: range(low, high + 1, *step) for name, (low, high, *step) in entry.numbers.items()
-    }
+            raise UserError(
+                f"{where}: quantity {one!r} is part of another one's name, so it could not be told apart"
+            )
+    numbers = {name: range(low, high + 1, *step) for name, (low, high, *step) in entry.numbers.items()}
     return Template(
         id=entry.id, topic=path.stem, split=entry.split, ease=entry.ease,
         numbers=numbers, steps=tuple(steps), stories=stories,
@@ -136,5 +138,7 @@ def _step(quantity: str, expression: str, known: set[str], where: str) -> StepPl
         raise UserError(f"{where}: step {quantity!r} must read 'left operator right', got {expression!r}")
     for operand in (tokens[0], tokens[2]):
         if operand not in known and not operand.isdigit():
-            raise UserError(f"{where}: step {quantity!r} uses {operand!r}, which no number or earlier step defines")
+            raise UserError(
+                f"{where}: step {quantity!r} uses {operand!r}, which no number or earlier step defines"
+            )
     return StepPlan(quantity=quantity, left=tokens[0], operator=tokens[1], right=tokens[2])

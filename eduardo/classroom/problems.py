@@ -61,12 +61,12 @@ class SimPair:
 
 
 def templates(split: Literal["train", "test"] | None = None) -> tuple[Template, ...]:
-    """All templates, or those of one split. Test templates share no solution structure file entry with train."""
+    """All templates, or those of one split; no template is in both."""
     return tuple(t for t in all_templates() if split is None or t.split == split)
 
 
 def generate_pair(rng: random.Random, template: Template) -> SimPair:
-    """Draw a source and a variant that differ in story and in every-day numbers, answers computed."""
+    """Draw a source and a variant that differ in story, numbers and answer."""
     first, second = rng.sample(template.stories, 2)
     source = generate_problem(rng, template, first)
     for _ in range(_MAX_DRAWS):
@@ -77,7 +77,7 @@ def generate_pair(rng: random.Random, template: Template) -> SimPair:
 
 
 def generate_problem(rng: random.Random, template: Template, story: Story) -> SimProblem:
-    """Draw numbers until every step is a whole number of 2 to 9999 that no other number of the problem equals.
+    """Draw numbers until every step is a whole number of 2 to 9999 that equals no other of the problem.
 
     Distinct numbers make it decidable whether a text gives a step away.
     """
@@ -88,7 +88,9 @@ def generate_problem(rng: random.Random, template: Template, story: Story) -> Si
             continue
         values = [step.value for step in steps]
         if len({*values, *numbers.values()}) == len(values) + len(set(numbers.values())):
-            return SimProblem(template=template, text=story.text.format(**numbers), numbers=numbers, steps=steps)
+            return SimProblem(
+                template=template, text=story.text.format(**numbers), numbers=numbers, steps=steps
+            )
     raise UserError(f"template {template.id!r} has no fitting numbers; change its ranges")
 
 
@@ -117,7 +119,9 @@ def _recognise(text: str) -> tuple[int, SimProblem] | None:
 
 @lru_cache(maxsize=1)
 def _index() -> tuple[tuple[str, Story, Template], ...]:
-    return tuple((story.anchor, story, template) for template in all_templates() for story in template.stories)
+    return tuple(
+        (story.anchor, story, template) for template in all_templates() for story in template.stories
+    )
 
 
 def notes(problem: SimProblem) -> str:

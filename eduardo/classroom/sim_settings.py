@@ -37,7 +37,9 @@ class StudentParams(Settings):
     @model_validator(mode="after")
     def _ordered(self) -> StudentParams:
         if not self.cold_min <= self.cold_max <= self.ceiling:
-            raise ValueError("cold_min <= cold_max <= ceiling must hold, or tutoring could make a student worse")
+            raise ValueError(
+                "cold_min <= cold_max <= ceiling must hold, or tutoring could make a student worse"
+            )
         return self
 
 

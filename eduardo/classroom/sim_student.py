@@ -71,7 +71,7 @@ def _learned(memory: Memory, num_steps: int, params: StudentParams) -> float:
     return min(1.0, score)
 
 
-# -- tests ------------------------------------------------------------------------------------------------------
+# -- tests -----------------------------------------------------------------------------------------
 
 
 def _solve(chat: StudentChat, rng: random.Random, params: StudentParams) -> str:
@@ -98,7 +98,7 @@ def _wrong_step(step: Step, rng: random.Random) -> Step:
     return Step(quantity=step.quantity, expression=step.expression, value=step.value + 1)
 
 
-# -- dialogue ---------------------------------------------------------------------------------------------------
+# -- dialogue --------------------------------------------------------------------------------------
 
 
 def _converse(chat: StudentChat, problem: SimProblem, rng: random.Random, params: StudentParams) -> str:
@@ -146,7 +146,9 @@ def _last_wrong(chat: StudentChat, problem: SimProblem) -> int | None:
     return remember(problem, chat.exchanges[:-1]).last_wrong
 
 
-def _work_on(index: int, problem: SimProblem, memory: Memory, rng: random.Random, params: StudentParams) -> str:
+def _work_on(
+    index: int, problem: SimProblem, memory: Memory, rng: random.Random, params: StudentParams
+) -> str:
     step = problem.steps[index]
     if index in memory.told | memory.named_values:
         return "You told me that already."
@@ -195,6 +197,6 @@ def _explain(problem: SimProblem, memory: Memory) -> str:
 
 
 def _reversed(step: Step) -> str:
-    """The calculation in the order that the student finds easier to say, smallest number first where it may."""
+    """The calculation in the student's own order: the smaller number first where that changes nothing."""
     left, sign, right = parse_expression(step.expression)
     return f"{left} {sign} {right}"

@@ -25,7 +25,7 @@ _MARK = "\x00"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One tutor turn and the student's reply to it. `tutor` is None when hidden; `student` None when not yet given."""
+    """One tutor turn (None when hidden) and the student's reply to it (None when not yet given)."""
 
     tutor: str | None
     student: str | None
@@ -64,7 +64,9 @@ def read_chat(messages: Sequence[Message]) -> StudentChat:
     """Understand a chat. Nothing but its messages is used."""
     system = " ".join(m["content"] for m in messages if m["role"] == "system")
     body = [m for m in messages if m["role"] != "system"]
-    before, posed_text = _split_test(body[-1]["content"]) if body and body[-1]["role"] == "user" else ("", None)
+    before, posed_text = (
+        _split_test(body[-1]["content"]) if body and body[-1]["role"] == "user" else ("", None)
+    )
     if posed_text is not None:
         body = [*body[:-1], {"role": "user", "content": before}] if before else body[:-1]
     return StudentChat(

@@ -40,8 +40,10 @@ def said_in(problem_text: str) -> Said:
     return Said(numbers=set(read(problem_text).numbers))
 
 
-def find_tells(reading: Reading, said: Said, problem: SimProblem | None, answer: int | None = None) -> list[Tell]:
-    """What a tutor message gives away. Without a known problem only its answer and the shape of a tell count."""
+def find_tells(
+    reading: Reading, said: Said, problem: SimProblem | None, answer: int | None = None
+) -> list[Tell]:
+    """What a tutor message gives away. For an unknown problem: its answer, and tells by their shape."""
     values = {step.value: index for index, step in enumerate(problem.steps)} if problem else {}
     last = len(problem.steps) - 1 if problem else None
     if answer is not None and problem is None:
@@ -57,9 +59,11 @@ def find_tells(reading: Reading, said: Said, problem: SimProblem | None, answer:
         elif value in claimed:
             tells.append(Tell(kind=TellKind.RESULT, step=None, words=str(value)))
     steps = expressions_of(problem) if problem else {}
+    false = {e.ordered for e in reading.equations if not e.holds}
     for expression in sorted(reading.expressions - said.expressions):
         words = " ".join(map(str, expression))
-        tells.append(Tell(kind=TellKind.EXPRESSION, step=steps.get(expression), words=words))
+        step = None if expression in false else steps.get(expression)
+        tells.append(Tell(kind=TellKind.EXPRESSION, step=step, words=words))
     return tells
 
 
@@ -80,9 +84,11 @@ def quantities(problem: SimProblem) -> list[str]:
 
 
 def wrong_steps(reading: Reading, problem: SimProblem) -> set[int]:
-    """Indices of the steps for which a message states something false: a wrong value after the quantity's name."""
+    """Indices of the steps that a message gets wrong: another value, or a false sum, after their name."""
     found: set[int] = set()
-    stated = [(e.label, e.value, e) for e in reading.equations] + [(c.subject, c.value, None) for c in reading.claims]
+    stated = [(e.label, e.value, e) for e in reading.equations] + [
+        (c.subject, c.value, None) for c in reading.claims
+    ]
     for label, value, equation in stated:
         for index, step in enumerate(problem.steps):
             if label.endswith(step.quantity) and (value != step.value or not _holds(equation)):

@@ -1,0 +1,79 @@
+"""The classroom's student and judge without HTTP: the same replies as from the server, in this process."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from eduardo.classroom import sim_judge, sim_student
+from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
+from eduardo.classroom.wire import ChatRequest, request_key, truncate
+from eduardo.llm import ChatClient, Completion
+from eduardo.settings import RecipeSettings
+from eduardo.student import Student
+from eduardo.types import FinishReason
+from eduardo.views import Message
+
+if TYPE_CHECKING:
+    from eduardo.judge import Judge
+
+STUDENT_MODEL = "simulated-student"
+JUDGE_MODEL = "simulated-judge"
+
+Brain = Callable[[list[Message], random.Random], str]
+
+
+def brains(settings: SimSettings | None = None) -> dict[str, Brain]:
+    """Served model name → who answers for it. With the shipped parameters unless others are given."""
+    params = settings or load_sim_settings()
+    return {
+        STUDENT_MODEL: lambda messages, rng: sim_student.reply(messages, rng, params.student),
+        JUDGE_MODEL: lambda messages, rng: sim_judge.judge(messages, rng, params.judge),
+    }
+
+
+class InProcessClient:
+    """Answers `ChatClient.complete` from a brain: the same request gets the same reply as over HTTP."""
+
+    def __init__(self, model: str, brain: Brain) -> None:
+        self._model, self._brain = model, brain
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        n: int = 1,
+        temperature: float,
+        max_tokens: int,
+        seed: int | None = None,
+        response_format: Mapping[str, object] | None = None,
+        extra_body: Mapping[str, object] | None = None,
+    ) -> tuple[Completion, ...]:
+        """`n` replies, cut after `max_tokens` words and marks. The last two arguments have no effect."""
+        chat = [dict(message) for message in messages]
+        request = ChatRequest.model_validate(
+            {"model": self._model, "messages": chat, "temperature": temperature, "seed": seed}
+        )
+        key = request_key(request)
+        completions = []
+        for index in range(n):
+            rng = random.Random(f"{key}/{0 if temperature == 0 else index}")
+            text, num_tokens, finish = truncate(self._brain(chat, rng), max_tokens)
+            completions.append(Completion(text=text, finish=FinishReason(finish), num_tokens=num_tokens))
+        return tuple(completions)
+
+
+def in_process_student(recipe: RecipeSettings, settings: SimSettings | None = None) -> Student:
+    return Student(_client(STUDENT_MODEL, settings), recipe)
+
+
+def in_process_judge(recipe: RecipeSettings, settings: SimSettings | None = None) -> Judge:
+    from eduardo.judge import Judge
+
+    return Judge(_client(JUDGE_MODEL, settings), recipe.judge)
+
+
+def _client(model: str, settings: SimSettings | None) -> ChatClient:
+    # Student and Judge use nothing of a client but `complete`.
+    return cast("ChatClient", InProcessClient(model, brains(settings)[model]))
