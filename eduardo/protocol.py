@@ -94,6 +94,11 @@ def split_thinking(raw: str, mode: ThinkingMode) -> tuple[str, str]:
     return _remove(split.visible(raw), _QUOTED_TAG), split.thinking(raw)
 
 
+def visible_spans(raw: str, mode: ThinkingMode) -> tuple[tuple[int, int], ...]:
+    """Half-open ranges of `raw` that lie outside any thinking, in order."""
+    return _split(raw, mode).visible_spans
+
+
 @dataclass(frozen=True, slots=True)
 class _Split:
     tags: tuple[re.Match[str], ...]  # those that count, in order
