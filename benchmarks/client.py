@@ -1,8 +1,8 @@
 """What the chat client costs, against a stub server in its own process on loopback.
 
 One training step's traffic (128 dialogues; per dialogue 10 student turns, 2 judge requests with n = 2 and one
-post-test with n = 16) is compared with the naive way: the openai SDK and one request per sample, 22 of them to
-score a dialogue. Then the CPU time per request is measured for up to 2,000 requests at once.
+post-test with n = 16) is compared with the naive way: the openai SDK and one request per sample, 22 of them
+to score a dialogue. Then the CPU time per request is measured for up to 2,000 requests at once.
 
 Run: python benchmarks/client.py [--full]
 """

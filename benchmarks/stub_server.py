@@ -1,6 +1,6 @@
 """An OpenAI-compatible server that only waits: 20 ms per request and 2 ms per choice, however many at once.
 
-It listens on loopback, prints its port, and ends when its standard input closes: it never outlives its parent.
+It listens on loopback, prints its port, and ends when its standard input closes, so with its parent.
 """
 
 from __future__ import annotations
