@@ -1,7 +1,7 @@
 """One async chat client for every endpoint: deadlines, retries, a concurrency limit, typed failures."""
 
 from eduardo.llm.client import ChatClient
-from eduardo.llm.replies import Completion, Message
+from eduardo.llm.replies import Completion, Message, TokenCompletion
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.shared import close_shared_clients, shared_client
 from eduardo.llm.stats import ClientStats
@@ -12,6 +12,7 @@ __all__ = [
     "Completion",
     "EndpointReport",
     "Message",
+    "TokenCompletion",
     "close_shared_clients",
     "shared_client",
 ]

@@ -15,7 +15,15 @@ import orjson
 from eduardo.errors import EndpointError, EndpointRejected, EndpointUnavailable, UserError
 from eduardo.llm import advice
 from eduardo.llm.faults import Failure, Fault, FaultKind
-from eduardo.llm.replies import Completion, Message, ServedModel, decode_chat, decode_models
+from eduardo.llm.replies import (
+    Completion,
+    Message,
+    ServedModel,
+    TokenCompletion,
+    decode_chat,
+    decode_models,
+    decode_tokens,
+)
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.retry import Outage, RetryPlan
 from eduardo.llm.stats import ClientStats
@@ -100,6 +108,36 @@ class ChatClient:
         if response_format is not None:
             fields["response_format"] = response_format
         return await self._complete(fields, n=n, config_key="endpoint")
+
+    async def complete_tokens(
+        self,
+        prompt_ids: Sequence[int],
+        *,
+        max_tokens: int,
+        temperature: float,
+        top_p: float,
+        seed: int | None,
+        stop_token_ids: Sequence[int],
+    ) -> TokenCompletion:
+        """Continue a prompt of token ids by sampled ids, without any text in between (vLLM's `return_token_ids`).
+
+        Raises EndpointUnavailable and EndpointRejected as `complete` does.
+        """
+        fields: dict[str, object] = {
+            "model": self.settings.model,
+            "prompt": list(prompt_ids),
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "top_p": top_p,
+            "seed": seed,
+            "stop_token_ids": list(stop_token_ids),
+            "logprobs": 1,
+            "return_token_ids": True,
+        }
+        outcome = await self._call("POST", "completions", orjson.dumps(fields), decode_tokens)
+        if isinstance(outcome, Failure):
+            raise await self._error(outcome, "endpoint")
+        return outcome
 
     async def check(
         self, *, config_key: str = "endpoint", min_context_tokens: int = 0, wait_s: float = 0.0

@@ -29,6 +29,15 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenCompletion:
+    """One choice over token ids, exactly as sampled: an end-of-turn token included where one was."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]  # of the serving policy, one per id
+    finish: FinishReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
     name: str
     context_tokens: int | None  # None where the server does not tell
@@ -55,6 +64,20 @@ class _ChatReply(msgspec.Struct):
     usage: _Usage | None = None
 
 
+class _Logprobs(msgspec.Struct):
+    token_logprobs: list[float]
+
+
+class _TokenChoice(msgspec.Struct):
+    token_ids: list[int]
+    logprobs: _Logprobs
+    finish_reason: str | None = None
+
+
+class _TokenReply(msgspec.Struct):
+    choices: list[_TokenChoice]
+
+
 class _ModelCard(msgspec.Struct):
     id: str
     max_model_len: int | None = None
@@ -65,6 +88,7 @@ class _ModelList(msgspec.Struct):
 
 
 _chat_decoder = msgspec.json.Decoder(_ChatReply)
+_token_decoder = msgspec.json.Decoder(_TokenReply)
 _models_decoder = msgspec.json.Decoder(_ModelList)
 
 
@@ -80,6 +104,25 @@ def decode_chat(body: bytes, *, n: int) -> tuple[Completion, ...]:
     choices.sort(key=lambda choice: choice.index)
     tokens = reply.usage.completion_tokens if reply.usage is not None and n == 1 else None
     return tuple(_to_completion(choice, tokens) for choice in choices[:n])
+
+
+def decode_tokens(body: bytes) -> TokenCompletion:
+    """The only choice. Raises UnusableReplyError when it is missing, cut off by the server, or without ids."""
+    try:
+        choices = _token_decoder.decode(body).choices
+    except msgspec.MsgspecError as error:
+        raise UnusableReplyError(f"no token completion ({error}): {excerpt(body)}") from error
+    if not choices or choices[0].finish_reason in _GIVEN_UP:
+        raise UnusableReplyError(f"no finished choice: {excerpt(body)}")
+    choice = choices[0]
+    if len(choice.token_ids) != len(choice.logprobs.token_logprobs):
+        raise UnusableReplyError("the reply holds a different number of log-probabilities than token ids")
+    return TokenCompletion(
+        ids=tuple(choice.token_ids),
+        # A server rounds; a log-probability above 0 is that rounding.
+        logprobs=tuple(min(0.0, p) for p in choice.logprobs.token_logprobs),
+        finish=_finish(choice.finish_reason),
+    )
 
 
 def decode_models(body: bytes) -> tuple[ServedModel, ...]:
@@ -102,16 +145,19 @@ def excerpt(body: bytes) -> str:
 
 def _to_completion(choice: _Choice, num_tokens: int | None) -> Completion:
     message = choice.message
-    try:
-        finish = FinishReason(choice.finish_reason or "")
-    except ValueError:
-        finish = FinishReason.OTHER
     return Completion(
         text=message.content,
-        finish=finish,
+        finish=_finish(choice.finish_reason),
         reasoning=message.reasoning_content or message.reasoning,
         num_tokens=num_tokens,
     )
+
+
+def _finish(reason: str | None) -> FinishReason:
+    try:
+        return FinishReason(reason or "")
+    except ValueError:
+        return FinishReason.OTHER
 
 
 def _error_message(reply: object) -> str | None:
