@@ -79,7 +79,7 @@ class Judge:
             if self._settings.structured_output == "json_schema":
                 raise
             completions = await ask()
-            # Reached only if the server accepts the same request without a schema: so the schema was the matter.
+            # Only here has the server taken the same request without a schema: so the schema was the matter.
             self._sends_schema = False
             _logger.warning(
                 "the judge's endpoint takes no JSON schema, asking without from now on: %s", error
