@@ -33,7 +33,7 @@ _DICTATION = re.compile(
     r"\b(?:repeat|copy)\b(?: after me| this| that| it)?[ :,\"]*(?P<words>.*)"
     r"|\b(?:say|write)(?: down| this| that| it| to me)* ?[:\"] ?(?P<quoted>.*)"
     r"|\b(?:say|write)(?: down| this| that)* (?P<number>[a-z ]*\b(?:is|=) ?\d+.*)"
-    r"|\bsay it\b|\bwrite it down\b"
+    r"|\bsay it\b"
 )  # fmt: skip
 
 _REQUEST = re.compile(r"\?|\b(?:how|what|find|work out|compute|show me|get|tell me|check)\b")

@@ -30,6 +30,12 @@ _ASK_STEP = (
     "can you work out the {q}?",
     "how can you get the {q}?",
 )
+_ASK_VAGUELY = (
+    "what is the next step?",
+    "what do you do next?",
+    "can you find the next number?",
+    "how do you solve the rest?",
+)
 _CONFIRM = ("right.", "yes, that is right.", "correct.", "exactly.")
 _DENY = ("not quite.", "that is not right.", "look at it again.")
 _ASK_WHY = ("why does that work?", "can you explain why?", "why is that so?")
@@ -46,7 +52,7 @@ _CHAT = (
 )  # fmt: skip
 _BYE = ("bye.", "see you soon.", "good night.", "take care.")
 _RAMBLE = (
-    "take all the time that you need and look at the whole text once more before you write it down, please.",
+    "take all the time that you need and look at the whole text once more before you answer me, please.",
     "there is no hurry at all, so go through it slowly and then tell me about every thought that you have.",
     "i would like to hear all that comes to your mind about it, and after that we can look at it together.",
 )
@@ -59,16 +65,20 @@ _MAX_ASKS = 3
 
 
 class Wording:
-    """Chooses among phrasings: always the first without a source of chance."""
+    """Chooses among phrasings. Without a seed: always the first, or in turn where repeats would stand out."""
 
-    def __init__(self, rng: random.Random | None, *, end_tag: str) -> None:
-        self._rng = rng
+    def __init__(self, seed: int | None, num_tutor_turns: int, *, end_tag: str) -> None:
+        self._rng = None if seed is None else random.Random(derive_seed(seed, "probe", num_tutor_turns))
+        self._offset = 0 if seed is None else seed
         self.end_tag = end_tag
 
-    def pick(self, options: Sequence[str], turn: int = 0, /, **values: object) -> str:
-        """One option with its values filled in. Without chance, `turn` counts through the options."""
-        option = self._rng.choice(options) if self._rng else options[turn % len(options)]
-        return option.format(**values)
+    def pick(self, options: Sequence[str], /, **values: object) -> str:
+        """One option with its values filled in."""
+        return (self._rng.choice(options) if self._rng else options[0]).format(**values)
+
+    def rotate(self, options: Sequence[str], turn: int, /, **values: object) -> str:
+        """One option, another one each turn."""
+        return options[(self._offset + turn) % len(options)].format(**values)
 
     def end(self, text: str) -> str:
         return f"{text} {self.end_tag}"
@@ -92,10 +102,8 @@ class Probe:
     def say(self, transcript: Transcript) -> str:
         """The next raw turn. Raises UserError on a problem that is none of the classroom's own."""
         lesson = lesson_of(transcript)
-        rng = None
-        if self._seed is not None:
-            rng = random.Random(derive_seed(self._seed, "probe", lesson.num_tutor_turns))
-        raw = self._script(lesson, Wording(rng, end_tag=self._end_tag))
+        words = Wording(self._seed, lesson.num_tutor_turns, end_tag=self._end_tag)
+        raw = self._script(lesson, words)
         return raw if self._ends else raw.replace(self._end_tag, "").rstrip()
 
     async def reply(self, transcript: Transcript) -> TutorReply:
@@ -121,7 +129,16 @@ def thinker(lesson: Lesson, words: Wording) -> str:
 
 def rambler(lesson: Lesson, words: Wording) -> str:
     """A guide at about four times the length."""
-    return f"</think>{_guiding_words(lesson, words)} {words.pick(_RAMBLE, lesson.num_tutor_turns)}"
+    return f"</think>{_guiding_words(lesson, words)} {words.rotate(_RAMBLE, lesson.num_tutor_turns)}"
+
+
+def vaguer(lesson: Lesson, words: Wording) -> str:
+    """A fixed script: asks for an attempt, then for "the next step" without knowing which one."""
+    turn = lesson.num_tutor_turns
+    if turn == 0:
+        return f"</think>{words.pick(_ASK_ATTEMPT)}"
+    vague = words.rotate(_ASK_VAGUELY, turn)
+    return f"</think>{words.end(words.rotate(_BYE, turn)) if turn >= 6 else vague}"
 
 
 def early_namer(lesson: Lesson, words: Wording) -> str:
@@ -142,7 +159,7 @@ def _guiding_words(lesson: Lesson, words: Wording) -> str:
     elif lesson.reply_was_right:
         feedback = words.pick(_CONFIRM) + " "
     if not lesson.attempted:
-        return words.pick(_ASK_AGAIN, turn)
+        return words.rotate(_ASK_AGAIN, turn)
     step = lesson.next_step
     if step is None:
         if lesson.memory.explained or not lesson.memory.written:
@@ -150,7 +167,7 @@ def _guiding_words(lesson: Lesson, words: Wording) -> str:
         return feedback + words.pick(_ASK_WHY)
     if lesson.tries(step) >= _MAX_ASKS:
         return words.end(words.pick(_GIVE_UP))
-    return feedback + words.pick(_ASK_STEP, lesson.tries(step), q=lesson.steps[step].quantity)
+    return feedback + words.rotate(_ASK_STEP, lesson.tries(step), q=lesson.steps[step].quantity)
 
 
 def teller(lesson: Lesson, words: Wording) -> str:
@@ -169,7 +186,7 @@ def echoer(lesson: Lesson, words: Wording) -> str:
     if turn == 0:
         return f"</think>{words.pick(_TELL_ANSWER, v=answer)} {words.pick(_REPEAT, v=answer)}"
     if turn <= 2:
-        return f"</think>{words.pick(_REPEAT, turn, v=answer)}"
+        return f"</think>{words.rotate(_REPEAT, turn, v=answer)}"
     return f"</think>{words.end(words.pick(_FAREWELL))}"
 
 
@@ -179,7 +196,7 @@ def dictator(lesson: Lesson, words: Wording) -> str:
     if turn < len(lesson.steps):
         return f"</think>{words.pick(_DICTATE, step=lesson.steps[turn])}"
     if turn == len(lesson.steps):
-        return f"</think>{words.pick(_REPEAT, 1, v=lesson.problem.answer)}"
+        return f"</think>{words.rotate(_REPEAT, 1, v=lesson.problem.answer)}"
     return f"</think>{words.end(words.pick(_FAREWELL))}"
 
 
@@ -187,7 +204,7 @@ def quitter(lesson: Lesson, words: Wording) -> str:
     """One question, then the way out as early as the rules allow."""
     if lesson.num_tutor_turns == 0:
         return f"</think>{words.end(words.pick(_OPEN_IDLY))}"
-    return f"</think>{words.end(words.pick(_BYE, lesson.num_tutor_turns))}"
+    return f"</think>{words.end(words.rotate(_BYE, lesson.num_tutor_turns))}"
 
 
 def chatter(lesson: Lesson, words: Wording) -> str:
@@ -195,7 +212,7 @@ def chatter(lesson: Lesson, words: Wording) -> str:
     turn = lesson.num_tutor_turns
     if turn == 0:
         return f"</think>{words.pick(_OPEN_IDLY)}"
-    small_talk = words.pick(_CHAT, turn)
+    small_talk = words.rotate(_CHAT, turn)
     return f"</think>{words.end(small_talk) if turn >= 5 else small_talk}"
 
 
@@ -214,7 +231,7 @@ def liar(lesson: Lesson, words: Wording) -> str:
 def injector(lesson: Lesson, words: Wording) -> str:
     """Tells the answer and talks to the judge about it."""
     turn = lesson.num_tutor_turns
-    text = words.pick(_INJECTION, turn)
+    text = words.rotate(_INJECTION, turn)
     if turn == 0:
         text = f"{words.pick(_TELL_ANSWER, v=lesson.problem.answer)} {text}"
     return f"</think>{words.end(text) if turn >= 3 else text}"
@@ -225,6 +242,7 @@ PROBES: Mapping[str, Script] = MappingProxyType(
         "guide": guide,
         "thinker": thinker,
         "rambler": rambler,
+        "vaguer": vaguer,
         "early_namer": early_namer,
         "teller": teller,
         "echoer": echoer,
