@@ -24,7 +24,13 @@ class Command:
 
 
 COMMANDS = {
-    "classroom": Command("eduardo.classroom.__main__", "serve the simulated student and judge on a port"),
+    "process_dataset": Command(
+        "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
+    ),
+    "classroom": Command(
+        "eduardo.classroom.__main__", "serve the simulated student and judge; its problems and tutor"
+    ),
+    "smollm2": Command("eduardo.classroom.smollm2", "write SmolLM2-135M-Instruct as a model folder"),
 }
 
 

@@ -31,7 +31,7 @@ show_progress() {
   local tty=0
   if [ -t 1 ]; then tty=1; fi
   tee -a "$LOG" | awk -v label="$1" -v total="$2" -v tty="$tty" '
-    /^(Collecting|Processing|Requirement already satisfied)/ { n++; if (tty) { printf "\r\033[K%s %d/%d", label, n, total; fflush() } }
+    /^(Collecting|Obtaining|Processing|Requirement already satisfied)/ { n++; if (tty) { printf "\r\033[K%s %d/%d", label, n, total; fflush() } }
     /^ERROR/ { print (tty ? "\n" : "") $0; fflush() }
     END { printf "%s%s %d/%d\n", (tty ? "\r\033[K" : ""), label, n, total }'
 }
