@@ -1,0 +1,50 @@
+"""Typed view of the parts of the run configuration that are ours; verl checks its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from eduardo.settings import Count, EndpointSettings, GraderSettings, RecipeSettings, Seconds, Settings
+
+
+class RunSettings(Settings):
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]
+    dir: Annotated[str, Field(min_length=1)]
+    seed: Annotated[int, Field(ge=0)]
+    resume: Annotated[str, Field(min_length=1)]  # auto, never, or the path of a checkpoint folder
+    keep_checkpoints: Count
+    logprob_check_freq: Annotated[int, Field(ge=0)]
+    stall_timeout_s: Seconds
+    poll_interval_s: Seconds
+    env: dict[str, str]
+
+
+class ServerSettings(Settings):
+    """A classroom server that the run starts and stops itself."""
+
+    kind: Literal["none", "simulated", "vllm"]
+    port: Annotated[int, Field(ge=0, le=65535)]  # 0: any free one
+    options: list[str]  # of `python -m eduardo.classroom serve` or `vllm serve MODEL`
+    model_path: str | None  # what `vllm serve` loads
+    start_timeout_s: Seconds
+
+    @model_validator(mode="after")
+    def _vllm_has_a_model(self) -> ServerSettings:
+        if (self.kind == "vllm") != (self.model_path is not None):
+            raise ValueError("model_path goes with kind=vllm, and only with it")
+        return self
+
+
+class ClassroomSettings(Settings):
+    server: ServerSettings
+    student: EndpointSettings
+    judge: EndpointSettings
+
+
+class TrainSettings(Settings):
+    recipe: RecipeSettings
+    grader: GraderSettings
+    classroom: ClassroomSettings
+    run: RunSettings

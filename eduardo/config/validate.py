@@ -1,0 +1,77 @@
+"""Resolve and check a composed configuration as a whole: types, bounds, contradictions, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
+from pydantic import ValidationError
+
+from eduardo.config.settings import TrainSettings
+from eduardo.errors import UserError
+
+OWN_SECTIONS = tuple(TrainSettings.model_fields)
+
+
+def validate(config: DictConfig) -> TrainSettings:
+    """Resolves `config` in place and returns our typed part of it. Raises UserError with one line."""
+    _resolve(config)
+    plain: Any = OmegaConf.to_container(config)
+    try:
+        settings = TrainSettings(**{name: plain[name] for name in OWN_SECTIONS})
+    except ValidationError as error:
+        raise UserError(_first_problem(error)) from None
+    _check_contradictions(config, settings)
+    return settings
+
+
+def _resolve(config: DictConfig) -> None:
+    for section in list(config):
+        try:
+            node = config[section]
+            if OmegaConf.is_config(node):
+                OmegaConf.resolve(node)
+        except InterpolationResolutionError as error:
+            message = str(error).splitlines()[0]
+            raise UserError(f"{error.full_key or section}: {message}") from None
+        except OmegaConfBaseException as error:
+            raise UserError(f"{section}: {' '.join(str(error).split())}") from None
+    for name in OWN_SECTIONS:
+        missing = OmegaConf.missing_keys(config[name])
+        if missing:
+            raise UserError(f"{name}.{min(missing)} has no value: set it on the command line or in a config file")
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    key = ".".join(map(str, problem["loc"]))
+    given = problem.get("input")
+    shown = f"={given!r}" if isinstance(given, str | int | float | bool | None) else ""
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{key}{shown}: {problem['msg'][0].lower()}{problem['msg'][1:]}{more}"
+
+
+def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
+    batch, mini_batch = config.data.train_batch_size, config.actor_rollout_ref.actor.ppo_mini_batch_size
+    if batch % mini_batch:
+        raise UserError(
+            f"data.train_batch_size={batch} must be a multiple of "
+            f"actor_rollout_ref.actor.ppo_mini_batch_size={mini_batch}"
+        )
+    rollout = config.actor_rollout_ref.rollout
+    if rollout.top_p != 1 or rollout.top_k not in (-1, 0):
+        raise UserError(
+            "actor_rollout_ref.rollout.top_p must be 1 and top_k -1: cut-off sampling biases the rollout "
+            "log-probabilities that training is anchored on"
+        )
+    if rollout.temperature <= 0:
+        raise UserError("actor_rollout_ref.rollout.temperature must be above 0: greedy dialogues of a group are equal")
+    if rollout.n < 2:
+        raise UserError("actor_rollout_ref.rollout.n must be at least 2: one dialogue has no group to be compared with")
+
+
+def resolve_paths(config: DictConfig, base: Path) -> None:
+    """Makes the run folder absolute, since training processes work elsewhere."""
+    config.run.dir = str((base / config.run.dir).resolve())

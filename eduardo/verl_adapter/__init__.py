@@ -1,0 +1,1 @@
+"""Glue to verl: agent loop, advantages, trainer and the CPU platform. Needs the training stack."""

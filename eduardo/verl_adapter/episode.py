@@ -1,0 +1,123 @@
+"""One training dialogue from prompt ids to reward, given a way to sample tokens. Knows nothing of verl or torch."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from eduardo.answers import Grader
+from eduardo.chat_template import ChatTemplate, Message
+from eduardo.dialogue import run_dialogue
+from eduardo.errors import UserError
+from eduardo.judge import Judge
+from eduardo.ledger import TokenLedger
+from eduardo.llm import shared_client
+from eduardo.records import DialogueWriter
+from eduardo.scoring import score_dialogue
+from eduardo.seeds import derive_seed
+from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings
+from eduardo.student import Student
+from eduardo.tutor import Generate, TokenTutor
+from eduardo.types import ScoredDialogue, TransferPair
+from eduardo.verl_adapter.dialogue_files import part_file
+from eduardo.views import opener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeSettings:
+    recipe: RecipeSettings
+    grader: GraderSettings
+    student: EndpointSettings
+    judge: EndpointSettings
+    seed: int
+    run_dir: Path
+
+    @classmethod
+    def from_config(cls, config: DictConfig) -> EpisodeSettings:
+        """From the resolved and validated run configuration."""
+        plain: Any = OmegaConf.to_container(config, resolve=True)
+        return cls(
+            recipe=RecipeSettings(**plain["recipe"]),
+            grader=GraderSettings(**plain["grader"]),
+            student=EndpointSettings(**plain["classroom"]["student"]),
+            judge=EndpointSettings(**plain["classroom"]["judge"]),
+            seed=plain["run"]["seed"],
+            run_dir=Path(plain["run"]["dir"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Which dialogue of which step. Its seed, and with it all chance in the dialogue, follows from this."""
+
+    pair: TransferPair
+    prompt: list[Message]  # system and opener, as in the parquet row
+    split: str  # train | val
+    step: int
+    index: int  # among the dialogues about this problem in this step
+
+    def seed(self, run_seed: int) -> int:
+        return derive_seed(run_seed, self.split, self.step, self.pair.id, self.index)
+
+
+class Classroom:
+    """Student, judge, grader and records of one worker process, shared by all its dialogues."""
+
+    def __init__(self, settings: EpisodeSettings, template: ChatTemplate) -> None:
+        self._settings = settings
+        self._template = template
+        self._student = Student(shared_client(settings.student), settings.recipe)
+        self._judge = Judge(shared_client(settings.judge), settings.recipe.judge)
+        self._grader = Grader(settings.grader)
+        self._writers: dict[tuple[str, int], DialogueWriter] = {}
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]:
+        return self._template.stop_ids
+
+    async def run(self, sample: Sample, generate: Generate) -> tuple[TokenLedger, ScoredDialogue]:
+        """Hold, score and record one dialogue. The record is on disk before this returns."""
+        recipe, seed = self._settings.recipe, sample.seed(self._settings.seed)
+        limits = recipe.dialogue
+        ledger = TokenLedger(self._template, sample.prompt, max_response_tokens=limits.response_tokens)
+        if len(ledger.prompt_ids) > limits.prompt_tokens:
+            raise UserError(
+                f"row {sample.pair.id}: its prompt has {len(ledger.prompt_ids)} tokens, "
+                f"recipe.dialogue.prompt_tokens allows {limits.prompt_tokens}"
+            )
+        transcript = await run_dialogue(
+            sample.pair.source.problem,
+            opener=opener(sample.pair.source.problem),
+            tutor=TokenTutor(self._template, ledger, generate, turn_tokens=limits.tutor_turn_tokens),
+            student=self._student,
+            settings=limits,
+            seed=seed,
+        )
+        ledger.check()
+        scored = await score_dialogue(
+            sample.pair,
+            transcript,
+            student=self._student,
+            judge=self._judge,
+            grader=self._grader,
+            recipe=recipe,
+            seed=seed,
+            labels={"split": sample.split, "step": sample.step, "sample": sample.index, "seed": seed},
+        )
+        await asyncio.to_thread(self._writer(sample).write, scored)
+        return ledger, scored
+
+    def _writer(self, sample: Sample) -> DialogueWriter:
+        key = (sample.split, sample.step)
+        if key not in self._writers:
+            for writer in self._writers.values():
+                writer.close()
+            path = part_file(self._settings.run_dir, *key, worker=f"{socket.gethostname()}-{os.getpid()}")
+            self._writers = {key: DialogueWriter(path)}
+        return self._writers[key]

@@ -1,0 +1,42 @@
+"""How a run is asked to stop: a file in its folder, which every process of the run can see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+STOP_FILE = "stop.json"
+
+
+class StopTraining(Exception):
+    """Leave the training loop at a safe point. `failed` when the run must end with an error."""
+
+    def __init__(self, reason: str, *, failed: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.failed = failed
+
+
+def request_stop(run_dir: Path, reason: str, *, failed: bool = False) -> None:
+    """Ask the run to save and end. The first reason stays."""
+    try:
+        with (run_dir / STOP_FILE).open("x", encoding="utf-8") as file:
+            json.dump({"reason": reason, "failed": failed}, file)
+    except FileExistsError:
+        return
+
+
+def clear_stop(run_dir: Path) -> None:
+    (run_dir / STOP_FILE).unlink(missing_ok=True)
+
+
+def check_stop(run_dir: Path) -> None:
+    """Raises StopTraining when a stop was requested."""
+    path = run_dir / STOP_FILE
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8")
+    if not text.endswith("}"):
+        return  # still being written: seen at the next check
+    request = json.loads(text)
+    raise StopTraining(request["reason"], failed=request["failed"])

@@ -1,0 +1,95 @@
+"""verl's task runner with our trainer, and the training process that starts it.
+
+`python -m eduardo.verl_adapter.task_runner CONFIG` expects a resolved configuration and the environment that
+`eduardo.train` prepares; `eduardo.train` is the command for people.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ray
+from omegaconf import DictConfig, OmegaConf
+from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
+from verl.trainer.ppo.utils import need_critic, need_reference_policy
+from verl.utils.config import validate_config
+
+import eduardo.verl_adapter.trainer  # noqa: F401  registers the trainer and the advantage estimator
+from eduardo.verl_adapter.stop import request_stop
+
+STATUS_FILE = "status.json"
+PARENT_CHECK_S = 2.0
+
+
+class TutorTaskRunner(TaskRunnerV1.__ray_metadata__.modified_class):  # type: ignore[misc]
+    """Runs in the training process itself: verl would start one more process and import everything again."""
+
+    @classmethod
+    def remote(cls) -> TutorTaskRunner:
+        return cls()
+
+    @property
+    def run(self) -> _InPlace:
+        return _InPlace(self._run)
+
+    def _run(self, config: DictConfig) -> None:
+        super().run(config)
+        stop = self.trainer.stopped
+        status = {"step": self.trainer.completed_step, "reason": None, "failed": False}
+        if stop is not None:
+            status |= {"reason": stop.reason, "failed": stop.failed}
+        write_status(Path(config.run.dir), status)
+
+
+class _InPlace:
+    """A method that is called the way that verl calls a method of a Ray actor."""
+
+    def __init__(self, method: Callable[..., None]) -> None:
+        self._method = method
+
+    def remote(self, *args: Any) -> ray.ObjectRef[None]:
+        self._method(*args)
+        return ray.put(None)
+
+
+def write_status(run_dir: Path, status: dict[str, Any]) -> None:
+    """How the run ended: last completed step, why it stopped early (or null), and whether that is a failure."""
+    tmp = run_dir / (STATUS_FILE + ".tmp")
+    tmp.write_text(json.dumps(status), encoding="utf-8")
+    tmp.replace(run_dir / STATUS_FILE)
+
+
+def main(config_path: str) -> None:
+    config = OmegaConf.load(config_path)
+    assert isinstance(config, DictConfig)
+    _stop_with_parent(Path(config.run.dir))
+    validate_config(
+        config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config)
+    )
+    try:
+        run_ppo(config, task_runner_class=TutorTaskRunner)
+    finally:
+        ray.shutdown()
+
+
+def _stop_with_parent(run_dir: Path) -> None:
+    """Save and end when the command that started this process is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_CHECK_S)
+        request_stop(run_dir, "the command that started the run is gone")
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
