@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "’": "'", "“": '"', "”": '"'})
-_NUMBER = r"(?<![\d.])\d+(?![\d.]*\d)"
+_NUMBER = r"(?<![\d.])\d{1,9}(?![\d.]*\d)"
 _WORDED = (
     (re.compile(r"(?<=\d) (?:times|multiplied by|x) (?=\d)"), " * "),
     (re.compile(r"(?<=\d) (?:plus|added to) (?=\d)"), " + "),
@@ -22,12 +22,13 @@ _WORDED = (
     (re.compile(r"(?:subtract|take) (\d+) from (\d+)"), r"\2 - \1"),
     (re.compile(r"divide (\d+) (?:by|into) (\d+)"), r"\1 / \2"),
 )
+# Labels are bounded, so that reading stays linear in the length of a text.
 _EXPRESSION = re.compile(rf"({_NUMBER}) ?([-+*/]) ?({_NUMBER})")
 _EQUATION = re.compile(
-    rf"(?:\b([a-z][a-z ]*?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})"
+    rf"(?:\b([a-z][a-z ]{{0,40}}?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})"
 )
 _CLAIM = re.compile(
-    rf"\b([a-z][a-z ]*?) ?(?:=|is|are|equals|gives|makes) ?(?:just |only )?({_NUMBER})(?! ?[-+*/] ?\d)"
+    rf"\b([a-z][a-z ]{{0,40}}?) ?(?:=|is|are|equals|gives|makes) ?(?:just |only )?({_NUMBER})(?! ?[-+*/] ?\d)"
 )
 _DICTATION = re.compile(
     r"\b(?:repeat|copy)\b(?: after me| this| that| it)?[ :,\"]*(?P<words>.*)"

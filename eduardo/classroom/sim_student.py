@@ -110,7 +110,8 @@ def _converse(chat: StudentChat, problem: SimProblem, rng: random.Random, params
         return _echo(chat, tutor)
     if _tells_something_new(chat, tutor, problem):
         return rng.choice(_THANKS)
-    missing = [index for index in asked_steps(tutor, problem) if index not in memory.written]
+    asked = asked_steps(tutor, problem)
+    missing = [index for index in asked if index not in memory.written]
     if len(missing) > 1:
         return "That is a lot at once."
     if missing:
@@ -120,6 +121,8 @@ def _converse(chat: StudentChat, problem: SimProblem, rng: random.Random, params
     wrong = _last_wrong(chat, problem)
     if wrong is not None and (tutor.denies or tutor.asks_retry):
         return _work_on(wrong, problem, memory, rng, params)
+    if asked:
+        return f"I have the {problem.steps[asked[-1]].quantity} already."
     if tutor.asks_attempt:
         return _attempt(problem, memory, rng, params)
     return rng.choice(_LOST if tutor.requests else _CHAT)
