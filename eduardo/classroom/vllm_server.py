@@ -119,6 +119,6 @@ def _usable_port(port: int) -> int:
             probe.bind(("127.0.0.1", port))
         except OSError:
             raise UserError(
-                f"port {port} is in use: stop the program that holds it, or let classroom.server.port=0 take a free one"
+                f"port {port} is in use: stop the program that holds it, or set classroom.server.port=0 (any)"
             ) from None
         return int(probe.getsockname()[1])
