@@ -96,7 +96,9 @@ def cluster_bootstrap(
     sizes = np.bincount(groups)
     value = float(statistic({name: stacked[i].mean(keepdims=True) for i, name in enumerate(names)}))
     if num_clusters < 2:
-        return Estimate(value=value, low=None, high=None, num_values=stacked.shape[1], num_clusters=num_clusters)
+        return Estimate(
+            value=value, low=None, high=None, num_values=stacked.shape[1], num_clusters=num_clusters
+        )
     rng = np.random.default_rng(seed)
     draws = np.empty(num_resamples)
     for i in range(num_resamples):
@@ -122,7 +124,9 @@ class Difference:
     minimum_detectable: float  # smallest true difference found with 80 % power at this size and noise
 
 
-def paired_difference(first: Mapping[Hashable, Sequence[float]], second: Mapping[Hashable, Sequence[float]]) -> Difference | None:
+def paired_difference(
+    first: Mapping[Hashable, Sequence[float]], second: Mapping[Hashable, Sequence[float]]
+) -> Difference | None:
     """Compare two tutors problem by problem. Keys are clusters (problems); None with fewer than two in common."""
     shared = [key for key in first if key in second and len(first[key]) and len(second[key])]
     if len(shared) < 2:

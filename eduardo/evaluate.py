@@ -1,0 +1,215 @@
+"""`python -m eduardo.evaluate environment`: held-out evaluation of one or several tutors."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from eduardo.answers import Grader
+from eduardo.classroom.launch import running_classroom
+from eduardo.config import ClassroomSettings, compose
+from eduardo.console import run_main
+from eduardo.dataset import from_row
+from eduardo.errors import UserError
+from eduardo.evaluation import environment, report
+from eduardo.evaluation.environment import Task
+from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.evaluation.side_by_side import most_telling, side_by_side
+from eduardo.evaluation.summary import Summary, summarize, to_rows
+from eduardo.evaluation.tutors import TutorFactory, TutorSpec, parse_tutor, running_tutor
+from eduardo.judge import Judge
+from eduardo.llm import close_shared_clients, shared_client
+from eduardo.records import read_dialogues
+from eduardo.student import Student
+from eduardo.types import ScoredDialogue
+
+_EPILOG = """\
+examples:
+  # a checkpoint before and after training, in the embedded classroom
+  python -m eduardo.evaluate environment --tutor before=models/tiny --tutor after=runs/demo/final
+
+  # a model behind an API, two scripted probes and the control without tutoring
+  python -m eduardo.evaluate environment --tutor api=https://host/v1#some-model \\
+      --tutor guide=probe:guide --tutor teller=probe:teller --tutor untaught=none num_samples=2
+
+  # real student and judge, caps loosened as in the published evaluation
+  python -m eduardo.evaluate environment --tutor ours=checkpoints/ours recipe=paper classroom=vllm serving=gpu \\
+      data=data/near_transfer/test.parquet recipe.dialogue.tutor_turn_tokens=4192 recipe.dialogue.response_tokens=16384
+
+A tutor is NAME=TARGET: a model folder (served by vLLM), URL#MODEL, probe:NAME, or none.
+Every other argument overrides a key of configs/evaluate.yaml. Run it again to continue where it stopped:
+dialogues and scores that are in out_dir are kept.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m eduardo.evaluate",
+        description=__doc__,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "test", choices=["environment"], help="dialogues with the student, then the post-test"
+    )
+    parser.add_argument(
+        "--tutor", action="append", required=True, metavar="NAME=TARGET", help="may be repeated"
+    )
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/evaluate.yaml")
+    arguments = parser.parse_intermixed_args(argv)
+    specs = [parse_tutor(text) for text in arguments.tutor]
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise UserError(f"two tutors have the same name: {', '.join(names)}")
+    settings = load_settings(arguments.overrides)
+    evaluate(specs, settings, Console())
+    return 0
+
+
+def load_settings(overrides: Sequence[str]) -> EvaluationSettings:
+    """configs/evaluate.yaml with overrides. Raises UserError with the key that is wrong."""
+    config: Any = OmegaConf.to_container(compose(overrides, config_name="evaluate"), resolve=True)
+    try:
+        return EvaluationSettings.model_validate(config)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
+        ) from None
+
+
+def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: Console) -> list[Summary]:
+    """Roll out, score and report all tutors; everything is kept under `settings.out_dir`."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    tasks = read_tasks(settings)
+    out_dir = Path(settings.out_dir)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    dialogues: dict[str, list[ScoredDialogue]] = {}
+    with running_classroom(settings.classroom, log_dir=out_dir) as classroom:
+        for spec in specs:
+            folder = out_dir / spec.name
+            with running_tutor(spec, settings, folder) as make_tutor, _progress(console) as progress:
+                asyncio.run(_run_stages(spec.name, tasks, make_tutor, classroom, settings, folder, progress))
+            dialogues[spec.name] = list(read_dialogues(folder / "scored.jsonl"))
+    summaries = [
+        summarize(name, to_rows(scored, settings), len(tasks), settings) for name, scored in dialogues.items()
+    ]
+    _write_report(summaries, out_dir)
+    _show(summaries, dialogues, console, out_dir)
+    return summaries
+
+
+def read_tasks(settings: EvaluationSettings) -> list[Task]:
+    """One task per problem and sample. Raises UserError when the file cannot be used."""
+    path = Path(settings.data)
+    if not path.is_file():
+        raise UserError(f"data={path}: no such file; `python -m eduardo.process_dataset` writes it")
+    try:
+        rows = pq.read_table(path).to_pylist()
+        pairs = [(from_row(row), list(row["prompt"])) for row in rows[: settings.num_problems]]
+    except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"data={path}: not a parquet file of near-transfer rows ({error}); "
+            "write it with `python -m eduardo.process_dataset`"
+        ) from error
+    usable = [
+        (pair, prompt)
+        for pair, prompt in pairs
+        if pair.variant and pair.variant.baseline and pair.source.baseline
+    ]
+    if not usable:
+        raise UserError(f"data={path}: no row has a variant and both cold solve rates")
+    return [
+        Task(pair=pair, prompt=prompt, sample=sample)
+        for pair, prompt in usable
+        for sample in range(settings.num_samples)
+    ]
+
+
+async def _run_stages(
+    name: str,
+    tasks: Sequence[Task],
+    make_tutor: TutorFactory | None,
+    classroom: ClassroomSettings,
+    settings: EvaluationSettings,
+    folder: Path,
+    progress: Progress,
+) -> None:
+    student = Student(shared_client(classroom.student), settings.recipe)
+    judge = Judge(shared_client(classroom.judge), settings.recipe.judge)
+    rollouts, scored = folder / "rollouts.jsonl", folder / "scored.jsonl"
+    try:
+        await shared_client(classroom.student).check(config_key="classroom.student")
+        await shared_client(classroom.judge).check(config_key="classroom.judge")
+        rolling = progress.add_task(f"{name}: dialogues", total=len(tasks))
+        await environment.roll_out(
+            tasks,
+            make_tutor,
+            student,
+            recipe=settings.recipe,
+            seed=settings.seed,
+            file=rollouts,
+            max_at_once=settings.max_dialogues_at_once,
+            progress=lambda: progress.advance(rolling),
+        )
+        scoring = progress.add_task(f"{name}: scores", total=len(tasks))
+        with Grader(settings.grader) as grader:
+            await environment.score(
+                tasks,
+                student,
+                judge,
+                grader,
+                recipe=settings.recipe,
+                seed=settings.seed,
+                rollouts=rollouts,
+                file=scored,
+                max_at_once=settings.max_dialogues_at_once,
+                progress=lambda: progress.advance(scoring),
+            )
+    finally:
+        await close_shared_clients()
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console)
+
+
+def _write_report(summaries: Sequence[Summary], out_dir: Path) -> None:
+    comparisons = report.compare(summaries)
+    (out_dir / "report.md").write_text(report.to_markdown(summaries, comparisons))
+    (out_dir / "report.json").write_bytes(report.to_json(summaries, comparisons))
+    (out_dir / "dialogues.csv").write_text(report.to_csv(summaries))
+
+
+def _show(
+    summaries: Sequence[Summary],
+    dialogues: dict[str, list[ScoredDialogue]],
+    console: Console,
+    out_dir: Path,
+) -> None:
+    if len(dialogues) >= 2:
+        first, second = list(dialogues)[:2]
+        key = most_telling(dialogues[first], dialogues[second])
+        if key is not None:
+            console.print(side_by_side(key, {name: dialogues[name] for name in (first, second)}))
+    console.print(report.figures_table(summaries))
+    for summary in summaries:
+        if summary.invalid_because:
+            console.print(f"[bold red]INVALID[/] {summary.tutor}: {'; '.join(summary.invalid_because)}")
+    console.print(f"report: {out_dir / 'report.md'}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_main(main))

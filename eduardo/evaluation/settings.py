@@ -1,0 +1,53 @@
+"""Typed view of configs/evaluate.yaml."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from eduardo.config import ClassroomSettings
+from eduardo.settings import (
+    Count,
+    EndpointSettings,
+    GraderSettings,
+    RecipeSettings,
+    Seconds,
+    Settings,
+    Share,
+    Temperature,
+)
+
+
+class ServingSettings(Settings):
+    """How `vllm serve` runs a checkpoint."""
+
+    options: list[str]
+    env: dict[str, str]
+    start_timeout_s: Seconds
+
+
+class ValiditySettings(Settings):
+    """Above these shares an evaluation is marked invalid."""
+
+    max_void_share: Share
+    max_cap_share: Share  # dialogues that the token or turn cap of the evaluation ended or cut
+    max_blank_turn_share: Share
+    max_judge_detector_disagreement: Share
+
+
+class EvaluationSettings(Settings):
+    recipe: RecipeSettings
+    classroom: ClassroomSettings
+    grader: GraderSettings
+    serving: ServingSettings
+    tutor_endpoint: EndpointSettings
+    validity: ValiditySettings
+    data: Annotated[str, Field(min_length=1)]
+    num_problems: Count | None  # None: all
+    num_samples: Count  # dialogues per problem
+    temperature: Temperature
+    top_p: Annotated[float, Field(gt=0, le=1)]
+    seed: Annotated[int, Field(ge=0)]
+    max_dialogues_at_once: Count
+    out_dir: Annotated[str, Field(min_length=1)]

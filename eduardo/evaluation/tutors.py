@@ -1,0 +1,168 @@
+"""Who is evaluated: a checkpoint, an endpoint, a scripted probe, or nobody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from eduardo.chat_template import ChatTemplate
+from eduardo.classroom import vllm_server
+from eduardo.classroom.probes import PROBES, Probe
+from eduardo.dialogue import Tutor
+from eduardo.errors import UserError
+from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.ledger import TokenLedger
+from eduardo.llm import ChatClient, Message, shared_client
+from eduardo.protocol import ThinkingMode
+from eduardo.seeds import derive_seed
+from eduardo.settings import EndpointSettings
+from eduardo.tutor import ChatTutor, Generation, TokenTutor
+
+_CHARACTERS_PER_TOKEN = 4  # an estimate for endpoints whose tokenizer is not at hand; it is reported as such
+
+
+class TutorKind(StrEnum):
+    CHECKPOINT = "checkpoint"  # a Hugging Face folder, served by vLLM
+    ENDPOINT = "endpoint"  # any OpenAI-compatible chat endpoint
+    PROBE = "probe"  # a scripted tutor of the embedded classroom
+    NONE = "none"  # no tutoring at all: the student takes the test after its own opener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TutorSpec:
+    name: str
+    kind: TutorKind
+    target: str  # folder, URL or probe
+    model: str = ""  # served model name of an endpoint
+
+
+class TutorFactory(Protocol):
+    """Makes the tutor of one dialogue; `prompt` is the row's own, so that training and evaluation agree."""
+
+    def __call__(self, prompt: list[Message], *, seed: int) -> Tutor: ...
+
+
+def parse_tutor(text: str) -> TutorSpec:
+    """`NAME=TARGET`, where TARGET is a folder, `URL#MODEL`, `probe:NAME` or `none`. Raises UserError."""
+    name, separator, target = text.partition("=")
+    if not separator or not re.fullmatch(r"[\w.-]+", name) or not target:
+        raise UserError(
+            f"--tutor {text!r}: write NAME=TARGET, e.g. after=models/tiny (letters, digits, . _ - in NAME)"
+        )
+    if target == "none":
+        return TutorSpec(name=name, kind=TutorKind.NONE, target=target)
+    if target.startswith("probe:"):
+        probe = target.removeprefix("probe:")
+        if probe not in PROBES:
+            raise UserError(f"--tutor {text}: no probe {probe!r}; there are {', '.join(sorted(PROBES))}")
+        return TutorSpec(name=name, kind=TutorKind.PROBE, target=probe)
+    if target.startswith(("http://", "https://")):
+        url, _, model = target.partition("#")
+        if not model:
+            raise UserError(f"--tutor {text}: name the served model after a hash, as in {url}#MODEL")
+        return TutorSpec(name=name, kind=TutorKind.ENDPOINT, target=url, model=model)
+    if not (Path(target) / "config.json").is_file():
+        raise UserError(
+            f"--tutor {text}: {target} holds no model (no config.json); merge a training checkpoint first"
+        )
+    return TutorSpec(name=name, kind=TutorKind.CHECKPOINT, target=target)
+
+
+@contextmanager
+def running_tutor(
+    spec: TutorSpec, settings: EvaluationSettings, log_dir: Path
+) -> Iterator[TutorFactory | None]:
+    """Start what the tutor needs and stop it afterwards. Yields None for the control without tutoring."""
+    if spec.kind is TutorKind.NONE:
+        yield None
+    elif spec.kind is TutorKind.PROBE:
+        yield _probe_factory(spec, settings)
+    elif spec.kind is TutorKind.ENDPOINT:
+        yield _endpoint_factory(spec, settings)
+    else:
+        serving = settings.serving
+        with vllm_server.start(
+            Path(spec.target),
+            names=[spec.name],
+            log_file=log_dir / "vllm.log",
+            timeout_s=serving.start_timeout_s,
+            options=serving.options,
+            env=serving.env,
+        ) as server:
+            yield _checkpoint_factory(spec, settings, server.base_url)
+
+
+def load_template(folder: str) -> ChatTemplate:
+    """The chat template of a local model folder. Raises UserError when it cannot be used."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder}: no tokenizer can be loaded: {str(error).splitlines()[0]}") from error
+    return ChatTemplate(tokenizer)
+
+
+def _checkpoint_factory(spec: TutorSpec, settings: EvaluationSettings, base_url: str) -> TutorFactory:
+    template = load_template(spec.target)
+    endpoint = _endpoint(settings, base_url, spec.name)
+    dialogue = settings.recipe.dialogue
+
+    def make(prompt: list[Message], *, seed: int) -> Tutor:
+        ledger = TokenLedger(template, prompt, max_response_tokens=dialogue.response_tokens)
+        client = shared_client(endpoint)
+
+        async def generate(ids: list[int], max_tokens: int) -> Generation:
+            sampled = await client.complete_tokens(
+                ids,
+                max_tokens=max_tokens,
+                temperature=settings.temperature,
+                top_p=settings.top_p,
+                seed=derive_seed(seed, "tutor", len(ids)),
+                stop_token_ids=template.stop_ids,
+            )
+            return Generation(ids=sampled.ids, logprobs=sampled.logprobs, finish=sampled.finish)
+
+        return TokenTutor(template, ledger, generate, turn_tokens=dialogue.tutor_turn_tokens)
+
+    return make
+
+
+def _endpoint_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFactory:
+    endpoint = _endpoint(settings, spec.target, spec.model)
+    dialogue = settings.recipe.dialogue
+
+    def make(prompt: list[Message], *, seed: int) -> Tutor:
+        client: ChatClient = shared_client(endpoint)
+        return ChatTutor(
+            client,
+            prompt,
+            thinking_mode=ThinkingMode.OPTIONAL,
+            count_tokens=_estimate_tokens,
+            turn_tokens=dialogue.tutor_turn_tokens,
+            response_tokens=dialogue.response_tokens,
+            temperature=settings.temperature,
+            seed=seed,
+        )
+
+    return make
+
+
+def _probe_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFactory:
+    def make(prompt: list[Message], *, seed: int) -> Tutor:
+        return Probe(PROBES[spec.target], end_tag=settings.recipe.dialogue.end_tag, seed=seed)
+
+    return make
+
+
+def _endpoint(settings: EvaluationSettings, base_url: str, model: str) -> EndpointSettings:
+    return settings.tutor_endpoint.model_copy(update={"base_url": base_url, "model": model})
+
+
+def _estimate_tokens(text: str) -> int:
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
