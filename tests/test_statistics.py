@@ -55,8 +55,8 @@ class TestClusteredRate:
 
 class TestComparison:
     def test_pairing_removes_the_spread_between_problems(self) -> None:
-        first = {i: [i / 10] for i in range(10)}
-        second = {i: [i / 10 + 0.05 + 0.001 * (i % 2)] for i in range(10)}
+        first = {str(i): [i / 10] for i in range(10)}
+        second = {str(i): [i / 10 + 0.05 + 0.001 * (i % 2)] for i in range(10)}
         difference = paired_difference(first, second)
         assert difference.estimate.value == pytest.approx(0.0505)
         assert difference.p_value < 1e-6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -15,7 +15,7 @@ from eduardo.evaluation.statistics import Difference, Estimate, holm, paired_dif
 from eduardo.evaluation.summary import FIGURES, RATES, Row, Summary
 
 # Figures that are compared between tutors: name → the value of one dialogue, None where not measured.
-_COMPARED = {
+_COMPARED: dict[str, Callable[[Row], float | None]] = {
     "gain_transfer": lambda row: row.gain_transfer,
     "gain_source": lambda row: row.gain_source,
     "reward": lambda row: row.reward,

@@ -13,7 +13,7 @@ from eduardo.types import Criterion, Decision, ItemKind, ScoredDialogue, Speaker
 
 
 def most_telling(first: Sequence[ScoredDialogue], second: Sequence[ScoredDialogue]) -> tuple[str, int] | None:
-    """The dialogue whose transfer gain changed closest to the median change, so that neither best nor worst is shown."""
+    """The dialogue whose transfer gain changed by the median change: neither the best nor the worst case."""
     before, after = _gains(first), _gains(second)
     shared = sorted(before.keys() & after.keys(), key=lambda key: (after[key] - before[key], key))
     return shared[len(shared) // 2] if shared else None

@@ -125,7 +125,7 @@ class Difference:
 
 
 def paired_difference(
-    first: Mapping[Hashable, Sequence[float]], second: Mapping[Hashable, Sequence[float]]
+    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]
 ) -> Difference | None:
     """Compare two tutors problem by problem. Keys are clusters (problems); None with fewer than two in common."""
     shared = [key for key in first if key in second and len(first[key]) and len(second[key])]

@@ -134,7 +134,12 @@ class ChatClient:
             "logprobs": 1,
             "return_token_ids": True,
         }
-        outcome = await self._call("POST", "completions", orjson.dumps(fields), decode_tokens)
+        body = orjson.dumps(fields)
+
+        async def attempt() -> TokenCompletion | Fault:
+            return await self._transport.post("completions", body, decode_tokens)
+
+        outcome = await self._call(attempt)
         if isinstance(outcome, Failure):
             raise await self._error(outcome, "endpoint")
         return outcome
