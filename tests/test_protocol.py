@@ -241,7 +241,7 @@ _pieces = st.lists(
     | st.text(max_size=5),
     max_size=14,
 )
-_untagged = st.text(st.characters(exclude_characters="<", exclude_categories=("Cs",)))
+_untagged = st.text(st.characters(exclude_characters="<", codec="utf-8"))
 _raws = _pieces.map("".join)
 _modes = st.sampled_from(ThinkingMode)
 
