@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import yaml
 from rich.console import Console
-from rich.table import Table
+from rich.progress import Progress
 
 from eduardo.console import run_main
 from eduardo.dataset import Band, HubDataset, LocalFolder, PairSource, SelectionSettings
-from eduardo.dataset.build import REJECTS, BuildReport, BuildSettings, build_near_transfer
+from eduardo.dataset.build import BuildSettings, build_near_transfer
 from eduardo.dataset.checks import SameAnswer
+from eduardo.dataset.report import print_report
 from eduardo.errors import UserError
 from eduardo.resources import configs_dir
 
@@ -37,66 +39,43 @@ The published set (--revision pins a commit):
 
     python -m eduardo.process_dataset --hf-dataset dmacjam/eduardoRL-transfer-dataset --out-dir data/published
 """
-_SOURCE = "Where the pairs come from (default: the embedded starter set)"
+_SOURCE = "Where the rows come from (default: the embedded starter set)"
 _SIZE = "How many rows"
 _FILTER = "Which rows"
+_OUTPUT = "What is written"
+
+
+def _option(panel: str, help_text: str, **limits: Any) -> Any:
+    return typer.Option(help=help_text, rich_help_panel=panel, **limits)
 
 
 @app.command(epilog=_EPILOG)
 def process_dataset(
-    out_dir: Annotated[Path, typer.Option(help="Folder to write to; made if absent.", show_default=False)],
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with a train and a test file.", rich_help_panel=_SOURCE)
-    ] = None,
-    hf_dataset: Annotated[
-        str | None, typer.Option(help="Data set of the Hugging Face Hub.", rich_help_panel=_SOURCE)
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="Commit, tag or branch of --hf-dataset.", rich_help_panel=_SOURCE)
-    ] = None,
+    out_dir: Annotated[Path, _option(_OUTPUT, "Folder to write to; made if absent.")],
+    data_dir: Annotated[Path | None, _option(_SOURCE, "Folder with a train and a test file.")] = None,
+    hf_dataset: Annotated[str | None, _option(_SOURCE, "Data set of the Hugging Face Hub.")] = None,
+    revision: Annotated[str | None, _option(_SOURCE, "Commit, tag or branch of --hf-dataset.")] = None,
     num_train: Annotated[
-        int, typer.Option(help="At most so many rows in train.parquet.", min=1, rich_help_panel=_SIZE)
-    ] = 10_000,
-    num_test: Annotated[
-        int,
-        typer.Option(help="Rows of val.parquet, taken from the train split.", min=1, rich_help_panel=_SIZE),
-    ] = 100,
+        int | None, _option(_SIZE, "At most so many rows in train.parquet (default: all).", min=1)
+    ] = None,
+    num_test: Annotated[int, _option(_SIZE, "Rows of val.parquet, taken from the train split.", min=1)] = 100,
     num_holdout: Annotated[
-        int, typer.Option(help="At most so many rows in test.parquet.", min=1, rich_help_panel=_SIZE)
-    ] = 500,
-    seed: Annotated[int, typer.Option(help="Decides which rows go where.", min=0)] = 42,
-    solve_rate_min: Annotated[
-        float, typer.Option(help="Lowest solve rate, train and val.", min=0, max=1, rich_help_panel=_FILTER)
-    ] = 0.02,
-    solve_rate_max: Annotated[
-        float, typer.Option(help="Highest solve rate, train and val.", min=0, max=1, rich_help_panel=_FILTER)
-    ] = 0.65,
-    holdout_solve_rate_min: Annotated[
-        float, typer.Option(help="Lowest solve rate, test.", min=0, max=1, rich_help_panel=_FILTER)
-    ] = 0.0,
-    holdout_solve_rate_max: Annotated[
-        float, typer.Option(help="Highest solve rate, test.", min=0, max=1, rich_help_panel=_FILTER)
-    ] = 1.0,
-    min_graded: Annotated[
-        int,
-        typer.Option(help="Fewest graded samples behind a solve rate.", min=1, rich_help_panel=_FILTER),
-    ] = 1,
+        int | None, _option(_SIZE, "At most so many rows in test.parquet (default: all).", min=1)
+    ] = None,
+    seed: Annotated[int, _option(_SIZE, "Decides which rows go where.", min=0)] = 42,
+    solve_rate_min: Annotated[float, _option(_FILTER, "Lowest rates in train, val.", min=0, max=1)] = 0.02,
+    solve_rate_max: Annotated[float, _option(_FILTER, "Highest rates in train, val.", min=0, max=1)] = 0.65,
+    holdout_solve_rate_min: Annotated[float, _option(_FILTER, "Lowest rates in test.", min=0, max=1)] = 0.0,
+    holdout_solve_rate_max: Annotated[float, _option(_FILTER, "Highest rates in test.", min=0, max=1)] = 1.0,
+    min_graded: Annotated[int, _option(_FILTER, "Fewest graded samples behind a solve rate.", min=1)] = 1,
     similarity: Annotated[
         float,
-        typer.Option(
-            help="Overlap of wording from which problems count as near-duplicates and stay on one side.",
-            min=0.2,
-            max=1,
-            rich_help_panel=_FILTER,
-        ),
+        _option(_FILTER, "Share of common wording that makes problems near-duplicates.", min=0.2, max=1),
     ] = 0.5,
     strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Stop at faulty rows instead of leaving them out.", rich_help_panel=_FILTER
-        ),
+        bool, typer.Option("--strict", help="Stop at a faulty row.", rich_help_panel=_FILTER)
     ] = False,
-    tutor_prompt: Annotated[str, typer.Option(help="Tutor's system prompt: default or compact.")] = "default",
+    tutor_prompt: Annotated[str, _option(_OUTPUT, "Tutor's system prompt: default or compact.")] = "default",
 ) -> None:
     """Turn near-transfer pairs into [b]train.parquet[/b], [b]val.parquet[/b] and [b]test.parquet[/b].
 
@@ -116,33 +95,56 @@ def process_dataset(
             similarity=similarity,
         ),
         prompt_style=tutor_prompt,
-        end_tag=_end_tag(),
+        end_tag=_config("recipe/paper.yaml")["dialogue"]["end_tag"],
         strict=strict,
     )
-    source = _source(data_dir, hf_dataset, revision)
-    from eduardo.answers import check_key  # after the flags are checked: it loads a computer algebra system
+    from eduardo.answers import check_key
 
     console = Console(highlight=False)
-    with (
-        console.status("reading, checking and grouping ...") if console.is_terminal else _quiet(),
-        _grader() as same,
-    ):
+    with _source(data_dir, hf_dataset, revision, console) as source, _same_answer() as same:
         report = build_near_transfer(source, out_dir, settings, check_key=check_key, same_answer=same)
-    _print_report(console, report, out_dir, num_test)
+    print_report(console, report, out_dir)
 
 
-def _source(data_dir: Path | None, hf_dataset: str | None, revision: str | None) -> PairSource:
+@contextmanager
+def _source(
+    data_dir: Path | None, hf_dataset: str | None, revision: str | None, console: Console
+) -> Iterator[PairSource]:
     if data_dir is not None and hf_dataset is not None:
         raise UserError("--data-dir and --hf-dataset exclude each other; give one")
     if revision is not None and hf_dataset is None:
         raise UserError("--revision goes with --hf-dataset")
     if data_dir is not None:
-        return LocalFolder(data_dir)
-    if hf_dataset is not None:
-        return HubDataset(hf_dataset, revision)
-    from eduardo.classroom.starter import starter_source
+        yield LocalFolder(data_dir)
+    elif hf_dataset is not None:
+        yield HubDataset(hf_dataset, revision)
+    else:
+        with tempfile.TemporaryDirectory(prefix="eduardo-starter-") as folder:
+            _write_starter(Path(folder), console)
+            yield LocalFolder(Path(folder), kind="starter")
 
-    return starter_source()
+
+def _write_starter(folder: Path, console: Console) -> None:
+    from eduardo.classroom.starter import write_starter
+
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("measuring solve rates of the starter problems")
+        write_starter(
+            folder,
+            **_config("starter_set.yaml"),
+            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+
+
+@contextmanager
+def _same_answer() -> Iterator[SameAnswer]:
+    """Whether two keys mean the same, decided by the grader that the reward uses."""
+    from eduardo.answers import Grader
+    from eduardo.settings import GraderSettings
+    from eduardo.types import Outcome
+
+    with Grader(GraderSettings(**_config("grader/default.yaml"))) as grader:
+        yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
 
 
 def _band(flag: str, low: float, high: float) -> Band:
@@ -151,59 +153,17 @@ def _band(flag: str, low: float, high: float) -> Band:
     return Band(low, high)
 
 
-def _end_tag() -> str:
-    """The recipe's end tag, which the tutor's system prompt names."""
-    recipe = yaml.safe_load((configs_dir() / "recipe" / "paper.yaml").read_text(encoding="utf-8"))
-    return str(recipe["dialogue"]["end_tag"])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    yield
-
-
-@contextmanager
-def _grader() -> Iterator[SameAnswer]:
-    """Whether two keys mean the same, decided by the grader that the reward uses."""
-    from eduardo.answers import Grader
-    from eduardo.settings import GraderSettings
-    from eduardo.types import Outcome
-
-    raw = yaml.safe_load((configs_dir() / "grader" / "default.yaml").read_text(encoding="utf-8"))
-    with Grader(GraderSettings(**raw)) as grader:
-        yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
-
-
-def _print_report(console: Console, report: BuildReport, out_dir: Path, num_val: int) -> None:
-    table = Table("rows", *report.num_read, title=f"written to {out_dir}", title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    table.add_row("read", *map(str, report.num_read.values()))
-    counts = {split: report.counts(split) for split in report.num_read}
-    for rule in counts["train"] | counts["test"]:
-        table.add_row(f"- {rule.value}", *(str(counts[split].get(rule, 0)) for split in report.num_read))
-    for name, num_rows in report.num_rows.items():
-        table.add_row(
-            f"{name}.parquet",
-            *(str(num_rows) if (split == "test") == (name == "test") else "" for split in report.num_read),
-        )
-    console.print(table)
-    if report.num_rows["val"] < num_val:
-        console.print(f"note: val.parquet has {report.num_rows['val']} rows, {num_val} were asked for")
-    faults = [one for dropped in report.dropped.values() for one in dropped if one.rule.is_fault]
-    for fault in faults[:10]:
-        console.print(f"  {fault}", markup=False)
-    if len(faults) > 10:
-        console.print(f"  ... and {len(faults) - 10} more faulty rows")
-    console.print(f"every row left out, with its reason: {out_dir / REJECTS}", markup=False)
+def _config(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((configs_dir() / name).read_text(encoding="utf-8"))
+    return content
 
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status of the command with these arguments. Raises UserError for bad input."""
     try:
         app(args=argv, prog_name="python -m eduardo.process_dataset")
-    except SystemExit as exit_:
-        return exit_.code if isinstance(exit_.code, int) else 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
     return 0
 
 

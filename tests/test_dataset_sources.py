@@ -66,7 +66,7 @@ def test_a_data_set_that_cannot_be_loaded_is_named(tmp_path):
     pytest.importorskip("datasets")
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(UserError, match="cannot load split train of data set .*empty: .*--data-dir"):
+    with pytest.raises(UserError, match=r"cannot load split train of data set .*empty: .*--data-dir"):
         list(HubDataset(str(empty)).records("train"))
 
 

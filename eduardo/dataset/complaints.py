@@ -1,4 +1,4 @@
-"""Why a row is not used: faults of the data (complaints) and choices of the user (filters)."""
+"""Why a row is not used: faults of the data, and choices of the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eduardo.dataset.location import Location
 
 
 class Rule(StrEnum):
-    """The value is what reports print. Members up to DUPLICATE are faults of the data."""
+    """The value is what reports print."""
 
     WRONG_TYPE = "wrong type"
     BAD_TEXT = "text not storable as UTF-8"
@@ -18,31 +18,35 @@ class Rule(StrEnum):
     BAD_RATE = "rate not in [0, 1]"
     UNGRADABLE_KEY = "answer not gradable"
     CONFLICT = "conflicting answers"
-    DUPLICATE = "duplicate problem"
+    DUPLICATE = "duplicate"
+    BACKGROUND = "background incomplete"
+    SPEAKER = "unknown speaker"
+    EMPTY = "nothing said"
     NO_VARIANT = "no variant"
     NO_RATE = "rate not measured"
     FEW_GRADED = "too few graded samples"
     RATE_BAND = "rate outside the band"
+    SHORT = "too few tutor turns"
     NEAR_TEST = "near-duplicate of a test row"
     NEAR_VAL = "near-duplicate of a validation row"
     NOT_SAMPLED = "more rows than asked for"
 
     @property
     def is_fault(self) -> bool:
-        """True for what --strict turns into an error."""
-        return self in _FAULTS
+        """True for a fault of the data, which --strict turns into an error."""
+        return self not in _CHOICES
 
 
-_FAULTS = frozenset(
+_CHOICES = frozenset(
     {
-        Rule.WRONG_TYPE,
-        Rule.BAD_TEXT,
-        Rule.MISSING_PROBLEM,
-        Rule.MISSING_ANSWER,
-        Rule.BAD_RATE,
-        Rule.UNGRADABLE_KEY,
-        Rule.CONFLICT,
-        Rule.DUPLICATE,
+        Rule.NO_VARIANT,
+        Rule.NO_RATE,
+        Rule.FEW_GRADED,
+        Rule.RATE_BAND,
+        Rule.SHORT,
+        Rule.NEAR_TEST,
+        Rule.NEAR_VAL,
+        Rule.NOT_SAMPLED,
     }
 )
 

@@ -10,8 +10,8 @@ from datasketch import MinHash, MinHashLSH
 Words = tuple[str, ...]
 _SHINGLE_WORDS = 3
 _NUM_PERMUTATIONS = 128
-# A missed pair leaks, a false candidate costs one exact comparison. Just above a threshold of 0.5, on reworded
-# grade-school problems, these weights find 99.7 % of the pairs with fewer than two candidates a text.
+# A missed pair leaks, a false candidate costs one exact comparison. On reworded grade-school problems with an
+# overlap of 0.5 to 0.6 these weights find 99.7 % of the pairs, at 1.2 candidates a text.
 _MISS_WEIGHTS = (0.01, 0.99)
 
 

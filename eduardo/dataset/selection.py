@@ -14,6 +14,8 @@ from eduardo.dataset.near_duplicates import group_near_duplicates
 from eduardo.dataset.wording import masked_words
 from eduardo.types import SolveRate, TestItem
 
+Related = tuple[SourcedPair, SourcedPair]  # a row, and the row of another side that it is close to
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -28,9 +30,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionSettings:
-    num_train: int  # at most
+    num_train: int | None  # at most; None: all
     num_val: int
-    num_test: int  # at most
+    num_test: int | None
     seed: int
     band: Band  # of train and validation rows
     test_band: Band
@@ -56,40 +58,56 @@ def select(
     reaches into the test split is dropped from the train split, and no other group is shared by train and
     validation. A row's place depends on the seed and its id only, so adding rows moves few others.
     """
-    usable, dropped_train = _filter(train_split, settings.band, settings.min_graded)
-    tests, dropped_test = _filter(test_split, settings.test_band, settings.min_graded)
-    everything = usable + test_split
-    labels = group_near_duplicates(
-        [_wordings(sourced) for sourced in everything],
-        [sourced.group for sourced in everything],
-        settings.similarity,
-    )
-    test_labels = set(labels[len(usable) :])
-    groups: dict[int, list[SourcedPair]] = defaultdict(list)
-    for sourced, label in zip(usable, labels[: len(usable)], strict=True):
-        if label in test_labels:
-            dropped_train.append(_drop(sourced, Rule.NEAR_TEST, "close to a row of the test split"))
-        else:
-            groups[label].append(sourced)
-    val, val_siblings = _take_groups(_shuffled(groups.values(), settings.seed), settings.num_val)
-    dropped_train += [_drop(s, Rule.NEAR_VAL, "close to a validation row") for s in val_siblings]
-    taken = {id(sourced) for sourced in val + val_siblings}
-    rest = [sourced for group in groups.values() for sourced in group if id(sourced) not in taken]
+    usable, unfit = _filter(train_split, settings.band, settings.min_graded)
+    tests, test_unfit = _filter(test_split, settings.test_band, settings.min_graded)
+    groups, near_test = _groups_apart_from_test(usable, test_split, settings.similarity)
+    val, near_val = _take_groups(_shuffled(groups, settings.seed), settings.num_val)
+    taken = {id(sourced) for sourced in val + [sibling for sibling, _ in near_val]}
+    rest = [sourced for group in groups for sourced in group if id(sourced) not in taken]
     train, train_spare = _sample(rest, settings.num_train, settings.seed)
     test, test_spare = _sample(tests, settings.num_test, settings.seed)
-    dropped_train += [
-        _drop(s, Rule.NOT_SAMPLED, f"only {settings.num_train} rows asked for") for s in train_spare
-    ]
-    dropped_test += [
-        _drop(s, Rule.NOT_SAMPLED, f"only {settings.num_test} rows asked for") for s in test_spare
-    ]
     return Selection(
         train=train,
         val=_in_file_order(val),
         test=test,
-        dropped_train=dropped_train,
-        dropped_test=dropped_test,
+        dropped_train=[
+            *unfit,
+            *(_drop(s, Rule.NEAR_TEST, f"near-duplicate of {other.where}") for s, other in near_test),
+            *(
+                _drop(s, Rule.NEAR_VAL, f"near-duplicate of {other.where}, a validation row")
+                for s, other in near_val
+            ),
+            *(_drop(s, Rule.NOT_SAMPLED, f"only {settings.num_train} rows asked for") for s in train_spare),
+        ],
+        dropped_test=[
+            *test_unfit,
+            *(_drop(s, Rule.NOT_SAMPLED, f"only {settings.num_test} rows asked for") for s in test_spare),
+        ],
     )
+
+
+def _groups_apart_from_test(
+    usable: list[SourcedPair], test_split: list[SourcedPair], similarity: float
+) -> tuple[list[list[SourcedPair]], list[Related]]:
+    """Groups of training rows, and the training rows related to a test row, each with such a row.
+
+    All test rows count, also those that are filtered out of the test file.
+    """
+    everything = usable + test_split
+    labels = group_near_duplicates(
+        [_wordings(sourced) for sourced in everything],
+        [sourced.group for sourced in everything],
+        similarity,
+    )
+    test_of = dict(zip(reversed(labels[len(usable) :]), reversed(test_split), strict=True))
+    groups: dict[int, list[SourcedPair]] = defaultdict(list)
+    near_test: list[Related] = []
+    for sourced, label in zip(usable, labels[: len(usable)], strict=True):
+        if label in test_of:
+            near_test.append((sourced, test_of[label]))
+        else:
+            groups[label].append(sourced)
+    return list(groups.values()), near_test
 
 
 def _filter(
@@ -121,7 +139,7 @@ def _rate_fault(item: TestItem, band: Band, min_graded: int) -> tuple[Rule, str]
     return None
 
 
-def _take_groups(groups: list[list[SourcedPair]], wanted: int) -> tuple[list[SourcedPair], list[SourcedPair]]:
+def _take_groups(groups: list[list[SourcedPair]], wanted: int) -> tuple[list[SourcedPair], list[Related]]:
     """`wanted` rows made of whole groups where possible, and the rows that must be given up for it.
 
     Whole groups first, in the order given, each if it still fits. What then is missing comes from one more
@@ -138,17 +156,20 @@ def _take_groups(groups: list[list[SourcedPair]], wanted: int) -> tuple[list[Sou
     if not missing or not too_big:
         return taken, []
     smallest = min(too_big, key=len)
-    return taken + smallest[:missing], smallest[missing:]
+    return taken + smallest[:missing], [(sibling, smallest[0]) for sibling in smallest[missing:]]
 
 
-def _shuffled(groups: Iterable[list[SourcedPair]], seed: int) -> list[list[SourcedPair]]:
+def _shuffled(groups: list[list[SourcedPair]], seed: int) -> list[list[SourcedPair]]:
     by_rank = [sorted(group, key=_rank(seed)) for group in groups]
     return sorted(by_rank, key=lambda group: _rank(seed)(group[0]))
 
 
-def _sample(pairs: list[SourcedPair], wanted: int, seed: int) -> tuple[list[SourcedPair], list[SourcedPair]]:
+def _sample(
+    pairs: list[SourcedPair], wanted: int | None, seed: int
+) -> tuple[list[SourcedPair], list[SourcedPair]]:
     ranked = sorted(pairs, key=_rank(seed))
-    return _in_file_order(ranked[:wanted]), _in_file_order(ranked[wanted:])
+    cut = len(ranked) if wanted is None else wanted
+    return _in_file_order(ranked[:cut]), _in_file_order(ranked[cut:])
 
 
 def _rank(seed: int) -> Callable[[SourcedPair], tuple[int, str]]:

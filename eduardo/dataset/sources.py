@@ -34,6 +34,7 @@ class LocalFolder:
     """A folder with one file per split, or with numbered shards as the Hub stores them."""
 
     path: Path
+    kind: str = "folder"  # what the manifest calls it
 
     def records(self, split: str) -> Iterator[Record]:
         for file in self._files(split):
@@ -41,7 +42,7 @@ class LocalFolder:
 
     def provenance(self) -> dict[str, object]:
         files = [file for split in ("train", "test") for file in self._files(split)]
-        return {"source": "folder", "files": {file.name: file_sha256(file) for file in files}}
+        return {"source": self.kind, "files": {file.name: file_sha256(file) for file in files}}
 
     def _files(self, split: str) -> list[Path]:
         if not self.path.is_dir():
