@@ -27,6 +27,7 @@ COMMANDS = {
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
     ),
+    "evaluate": Command("eduardo.evaluate", "measure tutors on held-out problems, with intervals"),
     "classroom": Command(
         "eduardo.classroom.__main__", "serve the simulated student and judge; its problems and tutor"
     ),
