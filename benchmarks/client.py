@@ -40,6 +40,7 @@ TURN_TEXT = (
     "So each box holds twelve pencils, and we have seven boxes; what would you try next, and why? " * 4
 )
 OPEN_FILES = 8192
+SDK_TIMEOUT_S = 600.0
 
 Request = Callable[[list[Message], int], Awaitable[object]]  # messages, n
 
@@ -121,7 +122,8 @@ async def run_ours(base_url: str, num_dialogues: int) -> Cost:
 
 
 async def run_naive(base_url: str, num_dialogues: int) -> Cost:
-    async with openai.AsyncOpenAI(base_url=base_url, api_key="none") as client:
+    # With its default connect time-out of 5 s the SDK loses calls to its own load, and there is nothing to compare.
+    async with openai.AsyncOpenAI(base_url=base_url, api_key="none", timeout=SDK_TIMEOUT_S) as client:
 
         async def request(messages: list[Message], n: int) -> object:
             return await client.chat.completions.create(
