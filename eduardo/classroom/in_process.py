@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from eduardo.classroom import sim_judge, sim_student
 from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
 from eduardo.classroom.wire import ChatRequest, request_key, truncate
+from eduardo.judge import Judge
 from eduardo.llm import ChatClient, Completion
 from eduardo.settings import RecipeSettings
 from eduardo.student import Student
 from eduardo.types import FinishReason
 from eduardo.views import Message
-
-if TYPE_CHECKING:
-    from eduardo.judge import Judge
 
 STUDENT_MODEL = "simulated-student"
 JUDGE_MODEL = "simulated-judge"
@@ -69,8 +67,6 @@ def in_process_student(recipe: RecipeSettings, settings: SimSettings | None = No
 
 
 def in_process_judge(recipe: RecipeSettings, settings: SimSettings | None = None) -> Judge:
-    from eduardo.judge import Judge
-
     return Judge(_client(JUDGE_MODEL, settings), recipe.judge)
 
 

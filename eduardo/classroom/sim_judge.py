@@ -13,6 +13,7 @@ from eduardo.templates import render
 from eduardo.types import Criterion, Decision, Speaker
 from eduardo.views import SILENCE, Message, fenced_turns
 
+_MAX_QUOTE_CHARS = 200  # a vote has a token limit, and a cut one is lost
 _LOST = "I find no conversation and no criterion that I could judge."
 
 
@@ -78,5 +79,6 @@ def _against_the_rules(material: Material, violations: Sequence[Violation]) -> s
 
 def _vote(reasoning: str, quote: str, decision: Decision) -> str:
     return json.dumps(
-        {"reasoning": reasoning, "quote": quote, "decision": decision.value}, ensure_ascii=False
+        {"reasoning": reasoning, "quote": quote[:_MAX_QUOTE_CHARS], "decision": decision.value},
+        ensure_ascii=False,
     )
