@@ -7,13 +7,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import torch
-from verl.trainer.ppo.core_algos import register_adv_est
 
-NAME = "grpo_void_aware"
+NAME = "grpo_void_aware"  # algorithm.adv_estimator
 TIE_RANGE = 1e-6  # rewards of a group that differ by no more than this are equal
 
 
-@register_adv_est(NAME)
 def group_advantage(
     token_level_rewards: torch.Tensor,
     response_mask: torch.Tensor,

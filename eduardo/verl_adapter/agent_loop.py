@@ -23,6 +23,7 @@ from eduardo.seeds import derive_seed
 from eduardo.tutor import Generation
 from eduardo.types import FinishReason, ScoredDialogue
 from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Sample
+from eduardo.verl_adapter.metrics import REWARD
 from eduardo.verl_adapter.stop import request_stop
 
 AGENT_NAME = "eduardo_tutor"
@@ -108,6 +109,8 @@ def training_sample(
 ) -> AgentLoopOutput:
     """What verl trains on. A void dialogue has an all-zero mask and a reward that is not a number."""
     versions = server.weight_versions or [-1]
+    numbers = flat_metrics(scored)
+    numbers[REWARD] = numbers.pop("reward")  # verl keeps a column of its own under the shorter name
     reward = math.nan if scored.reward is None else scored.reward.total
     # verl needs at least one response token; a dialogue that failed before its first one is void anyway.
     response = ledger.response_ids or ledger.prompt_ids[-1:]
@@ -123,7 +126,7 @@ def training_sample(
             generate_sequences=server.generation_s, tool_calls=max(0.0, elapsed_s - server.generation_s)
         ),
         extra_fields={
-            "reward_extra_info": flat_metrics(scored),
+            "reward_extra_info": numbers,
             "global_steps": versions[-1],
             "min_global_steps": min(versions),
             "max_global_steps": max(versions),

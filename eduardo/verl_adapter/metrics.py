@@ -5,37 +5,41 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 METRICS_FILE = "metrics.jsonl"
 VOID = "void"
-REWARD = "reward"
+REWARD = "reward_total"
+LOST_VOTES = "num_lost_votes"
+
+DialogueNumbers = Mapping[str, float | None]  # of `eduardo.records.flat_metrics`; None: not measured
 
 
-def is_void(info: Mapping[str, float]) -> bool:
-    return bool(info[VOID])
+def is_void(numbers: DialogueNumbers) -> bool:
+    return bool(numbers[VOID])
 
 
-def step_metrics(infos: Sequence[Mapping[str, float]], *, num_expected: int, prefix: str) -> dict[str, float]:
-    """Mean of every key over the dialogues where it was measured; NaN means that it was not.
+def step_metrics(dialogues: Sequence[DialogueNumbers], *, num_expected: int, prefix: str) -> dict[str, float]:
+    """Mean of every number over the valid dialogues where it was measured, and counts of what was not.
 
-    `infos` are the numbers of the dialogues that came back. Those that did not are void like the void ones.
+    `dialogues` are those that came back, void ones included; those of `num_expected` that did not are void too.
     """
-    keys = dict.fromkeys(key for info in infos for key in info)
-    measured = {key: [info[key] for info in infos if not math.isnan(info[key])] for key in keys if key != VOID}
-    means = {f"{prefix}/{key}": math.fsum(values) / len(values) for key, values in measured.items() if values}
-    num_valid = sum(not is_void(info) for info in infos)
-    rewards = measured.get(REWARD, [])
-    if len(rewards) > 1:
-        mean = math.fsum(rewards) / len(rewards)
-        means[f"{prefix}/reward_std"] = math.sqrt(math.fsum((r - mean) ** 2 for r in rewards) / (len(rewards) - 1))
+    valid = [numbers for numbers in dialogues if not is_void(numbers)]
+    columns = {key: [v for d in valid if (v := d[key]) is not None] for key in (valid[0] if valid else {})}
+    measured = {key: values for key, values in columns.items() if key != VOID and values}
+    means = {f"{prefix}/{key}": statistics.fmean(values) for key, values in measured.items()}
+    if len(rewards := measured.get(REWARD, [])) > 1:
+        means[f"{prefix}/reward_std"] = statistics.stdev(rewards)
+    num_void = num_expected - len(valid)
     return {
         **means,
         f"{prefix}/num_dialogues": float(num_expected),
-        f"{prefix}/num_void": float(num_expected - num_valid),
-        f"{prefix}/void_share": 1.0 - num_valid / num_expected,
+        f"{prefix}/num_void": float(num_void),
+        f"{prefix}/void_share": num_void / num_expected,
+        f"{prefix}/sum_lost_votes": sum(d.get(LOST_VOTES) or 0.0 for d in dialogues),
     }
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import ray
-import torch
 import transfer_queue as tq
 from omegaconf import open_dict
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
+from verl.trainer.ppo.core_algos import register_adv_est
 from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
@@ -22,12 +22,12 @@ from verl.workers.rollout.replica import RolloutReplicaRegistry
 from verl.workers.utils.padding import response_from_nested
 
 from eduardo.dataset import from_row
-from eduardo.seeds import derive_seed
 from eduardo.verl_adapter import advantage, checkpoints, dialogue_files, metrics
 from eduardo.verl_adapter.data_order import DataOrder
 from eduardo.verl_adapter.stop import StopTraining, check_stop
 
 TRAINER_MODE = "eduardo"
+register_adv_est(advantage.NAME)(advantage.group_advantage)
 logger = logging.getLogger(__name__)
 
 
@@ -43,7 +43,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
         self.completed_step = 0
         self.stopped: StopTraining | None = None
         self._saved_step = 0
-        self._dialogues: list[dict[str, float]] = []
+        self._dialogues: list[metrics.DialogueNumbers] = []
         super().__init__(config)
 
     # -- seams to verl ------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
             )
 
     @staticmethod
-    def _reward_infos(batch: KVBatchMeta) -> list[dict[str, float]]:
+    def _reward_infos(batch: KVBatchMeta) -> list[metrics.DialogueNumbers]:
         data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
         return [fields["reward_extra_info"] for fields in list(data["extra_fields"])]
 
@@ -218,6 +218,3 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
             self.actor_rollout_wg.save_checkpoint(str(folder / "actor"), None, step, max_ckpt_to_keep=None)
         self._saved_step = step
         checkpoints.remove_old(self._checkpoint_root, keep=self.run.keep_checkpoints)
-
-
-_ = (advantage, derive_seed, torch)

@@ -1,0 +1,38 @@
+"""Text of `python -m eduardo.train --help`."""
+
+HELP = """\
+usage: eduardo train [KEY=VALUE ...] [--cfg job] [--config-dir DIR]
+
+Train a tutor: it talks with a student about math problems, the student takes a masked near-transfer post-test,
+a judge looks for handed-over answers and errors, and DPPO on verl learns from the gain.
+Without arguments it trains the tiny tutor in the embedded classroom on two CPU cores.
+
+choices (configs/), one of each:
+  recipe=embedded|paper        what a dialogue is and what it earns; also chooses training=
+  training=embedded|paper      batch, learning rate, divergence bounds, epochs
+  model=tiny|smollm2|qwen3_5_4b|qwen3_5_9b|qwen3_14b|qwen3_8_27b
+  hardware=cpu|one_gpu|slurm_2x4
+  classroom=simulated|smollm2|vllm|openai
+  ablation=none|no_masking|no_gates|no_transfer
+
+keys most often changed:
+  run.dir=DIR                  run folder; the same command with the same folder continues a run
+  run.resume=auto|never|PATH   PATH: a checkpoint folder (DIR/checkpoints/global_step_N)
+  run.seed=42
+  data.train_files=[FILE,...]  data.val_files=[FILE,...]      written by eduardo process_dataset
+  trainer.total_training_steps=N  trainer.save_freq=N  trainer.test_freq=N
+  actor_rollout_ref.model.path=FOLDER_OR_HUB_ID
+  classroom.student.base_url=URL  classroom.student.model=NAME  (likewise classroom.judge)
+Every key of verl can be set as well. --cfg job prints all keys with their values and ends.
+
+examples:
+  eduardo train
+  eduardo train run.dir=runs/first trainer.total_training_steps=10
+  eduardo train ablation=no_gates run.seed=7
+  eduardo train recipe=paper model=qwen3_5_4b hardware=one_gpu classroom=vllm \\
+      classroom.student.base_url=http://student:8000/v1 classroom.judge.base_url=http://judge:8000/v1
+
+Ctrl-C or SIGTERM saves a checkpoint and ends; a second one ends at once.
+Run folder: config.yaml manifest.json metrics.jsonl tensorboard/ dialogues/ checkpoints/ curves.png train.log
+exit status: 0 finished, 2 bad input, 1 failed, 130 or 143 stopped by a signal
+"""

@@ -1,0 +1,101 @@
+"""The training process and everything that it starts: one group, watched, stopped gently, never left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from eduardo.train.run_folder import RunFolder
+
+RUN_ID_VARIABLE = "EDUARDO_RUN_ID"  # inherited by Ray's and vLLM's processes; finds them when the run is over
+EXIT_GRACE_S = 20.0
+
+
+class TrainingProcess:
+    """verl in a session of its own, so that Ctrl-C reaches only the command. Output goes to the run's log."""
+
+    def __init__(self, folder: RunFolder, env: Mapping[str, str]) -> None:
+        self._run_id = uuid.uuid4().hex
+        self._ray_dir = tempfile.mkdtemp(prefix="eduardo-")  # short: Ray puts sockets there
+        self._log = folder.log.open("ab")
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "eduardo.verl_adapter.task_runner", str(folder.config)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=self._environment(folder, env),
+        )
+
+    def _environment(self, folder: RunFolder, env: Mapping[str, str]) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(dict.fromkeys(p for p in [*_import_roots(), *_inherited_roots()] if p)),
+            "TENSORBOARD_DIR": str(folder.path / "tensorboard"),
+            "RAY_TMPDIR": self._ray_dir,
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            **env,
+            RUN_ID_VARIABLE: self._run_id,
+        }
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Exit status, or None while it runs."""
+        try:
+            return self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        """End whatever is left of the run."""
+        if self._child.poll() is None:
+            self._child.terminate()
+            if self.wait(EXIT_GRACE_S) is None:
+                self._child.kill()
+                self._child.wait()
+        kill_run(self._run_id)
+        self._log.close()
+        shutil.rmtree(self._ray_dir, ignore_errors=True)
+
+
+def kill_run(run_id: str) -> None:
+    """Kill every process that belongs to the run, and wait until none is left."""
+    deadline_s = time.monotonic() + EXIT_GRACE_S
+    while (left := _processes_of(run_id)) and time.monotonic() < deadline_s:
+        for process in left:
+            try:
+                process.send_signal(signal.SIGKILL)
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(left, timeout=1.0)
+
+
+def _processes_of(run_id: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(RUN_ID_VARIABLE) == run_id:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return [process for process in found if process.pid != os.getpid()]
+
+
+def _import_roots() -> list[str]:
+    """Where this package is imported from: Ray's workers must find it too."""
+    return [str(Path(__file__).resolve().parents[2])]
+
+
+def _inherited_roots() -> list[str]:
+    return os.environ.get("PYTHONPATH", "").split(os.pathsep)

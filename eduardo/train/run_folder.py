@@ -1,0 +1,118 @@
+"""The folder of a run: what it was started with, and where its parts lie."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from eduardo.config import TrainSettings
+from eduardo.errors import UserError
+
+PACKAGES = ("eduardo", "verl", "vllm", "torch", "ray", "transformers", "TransferQueue", "tensordict", "math-verify")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "train.log"
+
+    @property
+    def status(self) -> Path:
+        return self.path / "status.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def prepare(self, config: DictConfig, settings: TrainSettings) -> None:
+        """Create the folder and write what the run was started with. Raises UserError."""
+        if settings.run.resume == "never" and self.metrics.exists():
+            raise UserError(
+                f"run.dir: {self.path} already holds a run; name another folder, or continue it with run.resume=auto"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.status.unlink(missing_ok=True)
+            write_text(self.config, OmegaConf.to_yaml(config))
+            manifest = {**self._history(), **_manifest(config, settings)}
+            write_text(self.path / "manifest.json", json.dumps(manifest, indent=1))
+        except OSError as error:
+            raise UserError(f"run.dir: cannot write to {self.path}: {error.strerror or error}") from None
+
+    def _history(self) -> dict[str, Any]:
+        """When the run was started before: a resumed run keeps the record of its earlier parts."""
+        path = self.path / "manifest.json"
+        if not path.is_file():
+            return {"earlier_starts": []}
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        starts = [*earlier.get("earlier_starts", []), {"started": earlier["started"], "git": earlier["git"]}]
+        return {"earlier_starts": starts}
+
+
+def write_text(path: Path, text: str) -> None:
+    tmp = path.with_name(path.name + ".tmp")
+    tmp.write_text(text, encoding="utf-8")
+    tmp.replace(path)
+
+
+def _manifest(config: DictConfig, settings: TrainSettings) -> dict[str, Any]:
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "seed": settings.run.seed,
+        "git": _git_revision(),
+        "data": {name: _sha256(Path(name)) for name in _data_files(config)},
+        "model": str(config.actor_rollout_ref.model.path),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+    }
+
+
+def _data_files(config: DictConfig) -> Iterable[str]:
+    return [*config.data.train_files, *config.data.val_files]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git_revision() -> str | None:
+    """Commit of the checkout, with a plus when it has local changes; None outside a checkout."""
+    source = Path(__file__).resolve().parent
+    command = ["git", "-C", str(source), "describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=40"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
