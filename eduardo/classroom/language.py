@@ -22,7 +22,7 @@ _WORDED = (
     (re.compile(r"(?:subtract|take) (\d+) from (\d+)"), r"\2 - \1"),
     (re.compile(r"divide (\d+) (?:by|into) (\d+)"), r"\1 / \2"),
 )
-# Labels are bounded, so that reading stays linear in the length of a text.
+# Labels and numbers are bounded, so that reading stays linear in the length of a text.
 _EXPRESSION = re.compile(rf"({_NUMBER}) ?([-+*/]) ?({_NUMBER})")
 _EQUATION = re.compile(
     rf"(?:\b([a-z][a-z ]{{0,40}}?) ?(?:=|is|are) ?)?({_NUMBER}) ?([-+*/]) ?({_NUMBER}) ?= ?({_NUMBER})"
@@ -33,7 +33,7 @@ _CLAIM = re.compile(
 _DICTATION = re.compile(
     r"\b(?:repeat|copy)\b(?: after me| this| that| it)?[ :,\"]*(?P<words>.*)"
     r"|\b(?:say|write)(?: down| this| that| it| to me)* ?[:\"] ?(?P<quoted>.*)"
-    r"|\b(?:say|write)(?: down| this| that)* (?P<number>[a-z ]*\b(?:is|=) ?\d+.*)"
+    r"|\b(?:say|write)(?: down| this| that)* (?P<number>[a-z ]{0,40}\b(?:is|=) ?\d+.*)"
     r"|\bsay it\b"
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 from eduardo.classroom.language import Reading, evaluate, parse_expression, read
 from eduardo.classroom.problems import SimProblem, Step
@@ -25,12 +26,19 @@ _CHAT = ("Ok.", "That is nice.", "Thank you.")
 
 def reply(messages: Sequence[Message], rng: random.Random, params: StudentParams) -> str:
     """The student's next message: a dialogue turn, or a full solution when the last message poses a test."""
-    chat = read_chat(messages)
-    if chat.is_test:
-        return _solve(chat, rng, params)
+    chat, chance = _understand(tuple((m["role"], m["content"]) for m in messages), params)
+    if chance is not None:
+        return _solve(chat.posed, chance, rng)
     if chat.source is None:
         return "I do not know this kind of problem."
     return _converse(chat, chat.source, rng, params)
+
+
+@lru_cache(maxsize=256)
+def _understand(chat: tuple[tuple[str, str], ...], params: StudentParams) -> tuple[StudentChat, float | None]:
+    """The chat and, when it poses a test, the chance to pass. Kept, since a test is asked for many times over."""
+    understood = read_chat([{"role": role, "content": content} for role, content in chat])
+    return understood, solve_chance(understood, params) if understood.is_test else None
 
 
 def cold_chance(problem: SimProblem, params: StudentParams) -> float:
@@ -74,11 +82,11 @@ def _learned(memory: Memory, num_steps: int, params: StudentParams) -> float:
 # -- tests -----------------------------------------------------------------------------------------
 
 
-def _solve(chat: StudentChat, rng: random.Random, params: StudentParams) -> str:
-    if chat.posed is None:
+def _solve(posed: SimProblem | None, chance: float, rng: random.Random) -> str:
+    if posed is None:
         return "I do not know how to solve this."
-    steps = chat.posed.steps
-    if rng.random() < solve_chance(chat, params):
+    steps = posed.steps
+    if rng.random() < chance:
         return "\n".join([*map(str, steps), f"The answer is \\boxed{{{steps[-1].value}}}."])
     slip = rng.randrange(len(steps))
     wrong = _wrong_step(steps[slip], rng)
