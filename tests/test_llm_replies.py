@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from llm_servers import chat_reply
 
 from eduardo.llm.faults import UnusableReplyError
-from eduardo.llm.replies import Completion, ServedModel, decode_chat, decode_models, excerpt
+from eduardo.llm.replies import Completion, ServedModel, decode_chat, decode_models, decode_tokens, excerpt
 from eduardo.types import FinishReason
 
 
@@ -75,10 +75,35 @@ def test_choices_that_the_engine_gave_up_are_missing_not_answers() -> None:
 
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode))
 def test_a_body_that_is_no_reply_is_called_unusable_in_one_line(body: bytes) -> None:
-    for decode in (partial(decode_chat, n=1), decode_models):
+    for decode in (partial(decode_chat, n=1), decode_models, decode_tokens):
         with pytest.raises(UnusableReplyError) as caught:
             decode(body)
         assert "\n" not in str(caught.value)
+
+
+def token_reply(ids: list[int], logprobs: list[float], finish: str = "stop") -> bytes:
+    choice = {"token_ids": ids, "logprobs": {"token_logprobs": logprobs}, "finish_reason": finish}
+    return encoded({"choices": [choice]})
+
+
+def test_sampled_ids_come_with_their_log_probabilities_rounding_removed() -> None:
+    sampled = decode_tokens(token_reply([5, 9], [-0.5, 1e-7], finish="length"))
+
+    assert (sampled.ids, sampled.logprobs, sampled.finish) == ((5, 9), (-0.5, 0.0), FinishReason.LENGTH)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(token_reply([5, 9], [-0.5]), id="a log-probability is missing"),
+        pytest.param(token_reply([5], [-0.5], finish="abort"), id="given up by the engine"),
+        pytest.param(encoded({"choices": []}), id="no choice"),
+        pytest.param(encoded({"choices": [{"text": "hi"}]}), id="text only"),
+    ],
+)
+def test_a_token_completion_that_cannot_be_trained_on_is_unusable(body: bytes) -> None:
+    with pytest.raises(UnusableReplyError):
+        decode_tokens(body)
 
 
 def test_models_are_listed_with_their_context_where_told() -> None:

@@ -1,41 +1,24 @@
-"""The chat client: one call is tried until it succeeds, is refused for good, or runs out of budget."""
+"""The chat client: what is asked of an endpoint, and what comes back."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
-import orjson
-
-from eduardo.errors import EndpointError, EndpointRejected, EndpointUnavailable, UserError
+from eduardo.errors import EndpointRejected, UserError
 from eduardo.llm import advice
-from eduardo.llm.faults import Failure, Fault, FaultKind
-from eduardo.llm.replies import (
-    Completion,
-    Message,
-    ServedModel,
-    TokenCompletion,
-    decode_chat,
-    decode_models,
-    decode_tokens,
-)
+from eduardo.llm.endpoint import Endpoint
+from eduardo.llm.replies import Completion, Message, TokenCompletion, decode_chat, decode_tokens
 from eduardo.llm.report import EndpointReport
-from eduardo.llm.retry import Outage, RetryPlan
 from eduardo.llm.stats import ClientStats
-from eduardo.llm.transport import Transport
 from eduardo.settings import EndpointSettings
 
-T = TypeVar("T")
-_logger = logging.getLogger(__name__)
 _OWN_FIELDS = frozenset(
     {"model", "messages", "n", "temperature", "max_tokens", "seed", "response_format", "stream"}
 )
-_NO_SUCH_ROUTE = (404, 405, 501)
 
 
 class ChatClient:
@@ -50,15 +33,10 @@ class ChatClient:
         """Reads the API key. Raises UserError when the settings cannot work."""
         _check_extra_body(settings.extra_body)
         self.settings = settings
-        self.stats = ClientStats()
-        self._transport = Transport(settings)
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
-        self._outage = Outage()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._closed = False
+        self._endpoint = Endpoint(settings)
 
     def __repr__(self) -> str:
-        return f"ChatClient(model={self.settings.model!r}, url={str(self._transport.url)!r})"
+        return f"ChatClient({self._endpoint!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -69,12 +47,15 @@ class ChatClient:
         await self.close()
 
     @property
+    def stats(self) -> ClientStats:
+        return self._endpoint.stats
+
+    @property
     def closed(self) -> bool:
-        return self._closed
+        return self._endpoint.closed
 
     async def close(self) -> None:
-        self._closed = True
-        await self._transport.close()
+        await self._endpoint.close()
 
     async def complete(
         self,
@@ -107,7 +88,7 @@ class ChatClient:
             fields["seed"] = seed
         if response_format is not None:
             fields["response_format"] = response_format
-        return await self._complete(fields, n=n, config_key="endpoint")
+        return await self._endpoint.post("chat/completions", fields, partial(decode_chat, n=n))
 
     async def complete_tokens(
         self,
@@ -134,15 +115,7 @@ class ChatClient:
             "logprobs": 1,
             "return_token_ids": True,
         }
-        body = orjson.dumps(fields)
-
-        async def attempt() -> TokenCompletion | Fault:
-            return await self._transport.post("completions", body, decode_tokens)
-
-        outcome = await self._call(attempt)
-        if isinstance(outcome, Failure):
-            raise await self._error(outcome, "endpoint")
-        return outcome
+        return await self._endpoint.post("completions", fields, decode_tokens)
 
     async def check(
         self, *, config_key: str = "endpoint", min_context_tokens: int = 0, wait_s: float = 0.0
@@ -154,9 +127,11 @@ class ChatClient:
         retried for `connect_timeout_s` or `wait_s`, whichever is longer.
         Raises EndpointUnavailable or EndpointRejected with one line that says what to do.
         """
-        url = self._transport.url
+        url = self._endpoint.url
         budget_s = max(wait_s, self.settings.connect_timeout_s)
-        served = await self._list_models(config_key, budget_s=budget_s, outage_budget_s=wait_s)
+        served = await self._endpoint.list_models(
+            config_key=config_key, budget_s=budget_s, outage_budget_s=wait_s
+        )
         card = next((card for card in served if card.name == self.settings.model), None)
         if served and card is None:
             raise EndpointRejected(advice.not_served(url, self.settings, served, config_key=config_key))
@@ -172,109 +147,15 @@ class ChatClient:
             **self.settings.extra_body,
         }
         start = time.monotonic()
-        await self._complete(fields, n=1, config_key=config_key, budget_s=budget_s)
+        await self._endpoint.post(
+            "chat/completions", fields, partial(decode_chat, n=1), config_key=config_key, budget_s=budget_s
+        )
         return EndpointReport(
             url=str(url),
             model=self.settings.model,
             served_models=tuple(card.name for card in served),
             context_tokens=context_tokens,
             latency_s=time.monotonic() - start,
-        )
-
-    async def _complete(
-        self, fields: Mapping[str, object], *, n: int, config_key: str, budget_s: float | None = None
-    ) -> tuple[Completion, ...]:
-        try:
-            body = orjson.dumps(fields)
-        except TypeError as error:
-            raise UserError(
-                f"a request for model {self.settings.model!r} is not valid JSON: {error}"
-            ) from error
-
-        async def attempt() -> tuple[Completion, ...] | Fault:
-            return await self._transport.post("chat/completions", body, lambda reply: decode_chat(reply, n=n))
-
-        outcome = await self._call(attempt, budget_s=budget_s)
-        if isinstance(outcome, Failure):
-            raise await self._error(outcome, config_key)
-        return outcome
-
-    async def _list_models(
-        self, config_key: str, *, budget_s: float, outage_budget_s: float
-    ) -> tuple[ServedModel, ...]:
-        """Empty where the server has no such list, which is no fault: a one-token call follows anyway."""
-        outcome = await self._call(self._ask_for_models, budget_s=budget_s, outage_budget_s=outage_budget_s)
-        if isinstance(outcome, Failure):
-            if outcome.fault.status in _NO_SUCH_ROUTE:
-                return ()
-            raise await self._error(outcome, config_key)
-        return outcome
-
-    async def _ask_for_models(self) -> tuple[ServedModel, ...] | Fault:
-        return await self._transport.get("models", decode_models)
-
-    async def _call(
-        self,
-        attempt: Callable[[], Awaitable[T | Fault]],
-        *,
-        budget_s: float | None = None,
-        outage_budget_s: float | None = None,
-    ) -> T | Failure:
-        """The only retry loop: nothing below or above it tries again."""
-        async with self._slot():
-            plan = RetryPlan(self.settings, self._outage, budget_s=budget_s, outage_budget_s=outage_budget_s)
-            while True:
-                self.stats.num_tries += 1
-                outcome = await attempt()
-                self._outage.note(outcome)
-                if not isinstance(outcome, Fault):
-                    return outcome
-                self.stats.faults[outcome.kind] += 1
-                delay_s = plan.next_delay_s(outcome)
-                if delay_s is None:
-                    return Failure(fault=outcome, num_tries=plan.num_faults, elapsed_s=plan.elapsed_s)
-                _logger.info("%r: %s (%s), next try in %.1f s", self, outcome.kind, outcome.detail, delay_s)
-                self.stats.num_retries += 1
-                self.stats.backoff_s += delay_s
-                await asyncio.sleep(delay_s)
-
-    @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        self._check_usable()
-        stats = self.stats
-        stats.num_calls += 1
-        start = time.monotonic()
-        async with self._slots:
-            stats.queue_s += time.monotonic() - start
-            stats.num_in_flight += 1
-            stats.max_in_flight = max(stats.max_in_flight, stats.num_in_flight)
-            try:
-                yield
-            finally:
-                stats.num_in_flight -= 1
-
-    def _check_usable(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._closed:
-            raise RuntimeError(f"{self!r} is closed")
-        if self._loop is None:
-            self._loop = loop
-        if self._loop is not loop:
-            raise RuntimeError(f"{self!r} belongs to another event loop; make one client per loop")
-
-    async def _error(self, failure: Failure, config_key: str) -> EndpointError:
-        url = self._transport.url
-        if failure.fault.kind is not FaultKind.REJECTED:
-            self.stats.num_unavailable += 1
-            return EndpointUnavailable(advice.unavailable(url, self.settings, failure, config_key=config_key))
-        self.stats.num_rejected += 1
-        served: tuple[ServedModel, ...] | Fault = ()
-        if failure.fault.status == 404:
-            served = await self._ask_for_models()
-        if isinstance(served, Fault):
-            served = ()
-        return EndpointRejected(
-            advice.rejected(url, self.settings, failure.fault, served, config_key=config_key)
         )
 
 
