@@ -1,9 +1,9 @@
 """The exact comparison: are two answers the same? Symmetric by construction.
 
 Decisions that are ours:
-* Brackets: `[0,1]` is not `(0,1)`; with three or more items the kind of bracket carries no meaning. A bare list has any
-  order against a bare list or a set, and equals a tuple in parentheses only in its order. A list never equals one of its
-  items, so a list of guesses cannot win.
+* Brackets: `[0,1]` is not `(0,1)`; with three or more items the kind of bracket carries no meaning. A bare list has
+  any order against a bare list or a set, and equals a tuple in parentheses only in its order. A list never equals one
+  of its items, so a list of guesses cannot win.
 * Percent: 50% equals 50% and, against a bare number, 50 or 0.5.
 * A name is ignored where only one side has one (`x=5` and `5`); different names differ (`x=5` and `y=5`).
 * A choice letter before a text equals the letter alone and the text alone.
@@ -16,10 +16,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from eduardo.answers.arithmetic import are_equal, are_proportional, exact_value, is_positive_multiple
-from eduardo.answers.expression import Node, TooCostly, number
 from eduardo.answers.normalize import plain_text
-from eduardo.answers.relations import difference
+from eduardo.answers.numeric import are_equal, are_proportional, is_positive_multiple
+from eduardo.answers.rational import exact_value
+from eduardo.answers.tree import Node, TooCostly, difference, number
 from eduardo.answers.units import conversion
 from eduardo.answers.values import (
     Answer,
@@ -170,7 +170,8 @@ def _compare_group(left: Group, right: Answer) -> Verdict:
     braces = [group.opening == "\\{" for group in (left, right)]
     bare = [not group.opening for group in (left, right)]
     if any(braces):
-        return _as_sets(left.items, right.items) if all(b or n for b, n in zip(braces, bare, strict=True)) else Verdict.WRONG
+        unordered = all(is_set or is_list for is_set, is_list in zip(braces, bare, strict=True))
+        return _as_sets(left.items, right.items) if unordered else Verdict.WRONG
     if all(bare):
         if _names_order(left) != _names_order(right):
             return _in_order(left.items, right.items)
@@ -198,7 +199,9 @@ def _brackets(group: Group) -> str:
 
 
 def _compare_matrix(left: Matrix, right: Answer) -> Verdict:
-    if not isinstance(right, Matrix) or left.determinant != right.determinant or len(left.rows) != len(right.rows):
+    if not isinstance(right, Matrix) or left.determinant != right.determinant:
+        return Verdict.WRONG
+    if len(left.rows) != len(right.rows):
         return Verdict.WRONG
     return _all([_in_order(a, b) for a, b in zip(left.rows, right.rows, strict=True)])
 
@@ -218,18 +221,15 @@ def _compare_ratio(left: Ratio, right: Answer) -> Verdict:
         right = Ratio((right, Scalar(number(1), Fraction(1))))
     if not isinstance(right, Ratio) or len(left.terms) != len(right.terms):
         return Verdict.WRONG
-    products = [
-        (_times(a, right.terms[0]), _times(b, left.terms[0]))
-        for a, b in zip(left.terms[1:], right.terms[1:], strict=True)
-    ]
-    if any(a is None or b is None for a, b in products) or any(term.exact == 0 for term in (*left.terms, *right.terms)):
-        return Verdict.WRONG
-    return _all([_compare_scalar(a, b) for a, b in products if a is not None and b is not None])
+    if any(term.exact == 0 for term in (*left.terms, *right.terms)):
+        return _in_order(left.terms, right.terms)  # a time of day, or no ratio at all
+    pairs = zip(left.terms[1:], right.terms[1:], strict=True)
+    return _all([_compare_scalar(_times(a, right.terms[0]), _times(b, left.terms[0])) for a, b in pairs])
 
 
-def _times(left: Scalar, right: Scalar) -> Scalar | None:
+def _times(left: Scalar, right: Scalar) -> Scalar:
     if left.node is None or right.node is None:
-        return None
+        return Scalar(None, None)  # infinite terms have no ratio
     node = Node("product", (left.node, right.node))
     return Scalar(node, exact_value(node))
 

@@ -114,12 +114,10 @@ def _stated_answer(text: str) -> str | None:
     """Answer stated in so many words by the last sentence of `text`."""
     tail = text.rstrip()[-_TAIL_CHARS:]
     line = tail.rpartition("\n")[2]
-    found = None
-    for found in _STATED.finditer(line):
-        pass
-    if found is None:
+    statements = list(_STATED.finditer(line))
+    if not statements:
         return None
-    answer = found["answer"].strip().strip("*").strip().rstrip(".").strip()
+    answer = statements[-1]["answer"].strip().strip("*").strip().rstrip(".").strip()
     if not answer or _NEXT_SENTENCE.search(answer):
         return None
     return answer

@@ -2,15 +2,15 @@
 
 How the two decide together:
 
-1. The exact comparison (`exact`) runs first, in this process. On pairs that it can compare without finite precision
-   (numbers, text, choice letters, and lists, intervals and matrices of them) its verdict is final: an ordinary pair costs
-   a fraction of a millisecond and starts nothing.
-2. On all other pairs math-verify judges too, in a worker process that may be killed, and in both orders. Where the exact
-   comparison has a verdict it stands, because it reads the whole answer, while math-verify is known to accept half-read
-   ones and to refuse right ones; a contrary verdict of math-verify is recorded as `stages_disagree`. Where the exact
-   comparison cannot tell, math-verify decides.
-3. A pair that neither can tell, that is refused as too costly, or that runs out of time undecided, is wrong. Refusals and
-   time-outs set `timed_out`; a time-out never withdraws a verdict that the exact comparison has.
+1. The exact comparison (`exact`) runs first, in this process. On pairs that it compares without numbers of finite
+   precision (numbers, text, choice letters, and lists, intervals and matrices of them) its verdict is final: an
+   ordinary pair costs a fraction of a millisecond and starts nothing.
+2. On all other pairs math-verify judges too, in a worker process that may be killed, and in both orders. Where the
+   exact comparison has a verdict it stands, because it reads the whole answer, while math-verify is known to accept
+   half-read ones and to refuse right ones; a contrary verdict of math-verify is recorded as `stages_disagree`. Where
+   the exact comparison cannot tell, math-verify decides.
+3. A pair that neither can tell, that is refused as too costly, or that runs out of time undecided, is wrong. Refusals
+   and time-outs set `timed_out`; a time-out never withdraws a verdict that the exact comparison has.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ import asyncio
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
+from typing import Self
 
 from eduardo.answers.compare import Verdict
-from eduardo.answers.exact import Decision, Key, decide, read_key
-from eduardo.answers.expression import TooCostly
+from eduardo.answers.exact import Decision, decide, read_key, screened
 from eduardo.answers.extract import extract_final_answer
 from eduardo.answers.normalize import strip_delimiters
-from eduardo.answers.screen import screen
-from eduardo.answers.workers import Timeout, Workers
+from eduardo.answers.workers import PairTimeout, Workers
 from eduardo.settings import GraderSettings
 from eduardo.types import Grade, Outcome
 
@@ -42,12 +41,12 @@ class Grader:
 
     def __init__(self, settings: GraderSettings) -> None:
         self._settings = settings
-        self._cache: OrderedDict[tuple[str, str], Grade] = OrderedDict()
-        self._lock = threading.Lock()
+        self._cache = _Cache(settings.cache_size)
         self._workers: Workers | None = None
+        self._lock = threading.Lock()
         self._owner = os.getpid()
 
-    def __enter__(self) -> Grader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -68,43 +67,28 @@ class Grader:
     def grade_many(self, key: str, attempts: Sequence[str]) -> list[Grade]:
         """Grade whole attempt texts against one key, in order.
 
-        Every grade is UNGRADABLE where the key is (see `check_key`). Raises EduardoError when no worker can start:
-        a broken installation is no wrong answer.
+        Every grade is UNGRADABLE where the key is (see `check_key`). Raises EduardoError when no worker can start: a
+        broken installation is no wrong answer.
         """
-        plan = _Plan(self, key, attempts)
+        plan = _Plan(key, attempts, self._settings.max_answer_chars, self._cache, self._submit)
         for answer, (decision, future) in plan.pending.items():
             try:
-                second: Verdict | None = future.result()
-            except Timeout:
-                second = None
-            plan.settle(answer, decision, second)
+                plan.settle(answer, decision, future.result())
+            except PairTimeout:
+                plan.settle(answer, decision, None)
         return plan.grades()
 
     async def grade_many_async(self, key: str, attempts: Sequence[str]) -> list[Grade]:
-        """`grade_many` that does not block the event loop while workers judge."""
-        plan = _Plan(self, key, attempts)
+        """`grade_many` that leaves the event loop free while workers judge."""
+        plan = _Plan(key, attempts, self._settings.max_answer_chars, self._cache, self._submit)
         for answer, (decision, future) in plan.pending.items():
             try:
-                second: Verdict | None = await asyncio.wrap_future(future)
-            except Timeout:
-                second = None
-            plan.settle(answer, decision, second)
+                second = await asyncio.wrap_future(future)
+            except PairTimeout:
+                plan.settle(answer, decision, None)
+            else:
+                plan.settle(answer, decision, second)
         return plan.grades()
-
-    def _remembered(self, key: str, answer: str) -> Grade | None:
-        with self._lock:
-            grade = self._cache.get((key, answer))
-            if grade is not None:
-                self._cache.move_to_end((key, answer))
-            return grade
-
-    def _remember(self, key: str, answer: str, grade: Grade) -> None:
-        if not self._settings.cache_size:
-            return
-        with self._lock:
-            self._cache[key, answer] = grade
-            while len(self._cache) > self._settings.cache_size:
-                self._cache.popitem(last=False)
 
     def _submit(self, key: str, answer: str) -> Future[Verdict]:
         with self._lock:
@@ -114,59 +98,79 @@ class Grader:
             return self._workers.submit(key, answer)
 
 
-class _Plan:
-    """One call: equal answers are decided once, and those that need a worker wait together."""
+class _Cache:
+    """Grades by key and answer; forgets the least recently used."""
 
-    def __init__(self, grader: Grader, key: str, attempts: Sequence[str]) -> None:
-        self._grader = grader
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._grades: OrderedDict[tuple[str, str], Grade] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, answer: str) -> Grade | None:
+        with self._lock:
+            grade = self._grades.get((key, answer))
+            if grade is not None:
+                self._grades.move_to_end((key, answer))
+            return grade
+
+    def put(self, key: str, answer: str, grade: Grade) -> None:
+        with self._lock:
+            self._grades[key, answer] = grade
+            while len(self._grades) > self._size:
+                self._grades.popitem(last=False)
+
+
+class _Plan:
+    """One call: equal answers are decided once, and those that need a worker wait together in `pending`."""
+
+    def __init__(
+        self,
+        key: str,
+        attempts: Sequence[str],
+        max_chars: int,
+        cache: _Cache,
+        submit: Callable[[str, str], Future[Verdict]],
+    ) -> None:
+        self.pending: dict[str, tuple[Decision, Future[Verdict]]] = {}
         self._key = key
+        self._cache = cache
         self._answers = [extract_final_answer(attempt) for attempt in attempts]
         self._settled: dict[str, Grade] = {}
-        self.pending: dict[str, tuple[Decision, Future[Verdict]]] = {}
-        limit = grader._settings.max_answer_chars
-        read = read_key(key) if len(key) <= limit else "the key is too long"
+        read = read_key(key) if len(key) <= max_chars else None
+        self._gradable = read is not None and not isinstance(read, str)
         for answer in dict.fromkeys(answer for answer in self._answers if answer is not None):
-            if isinstance(read, str):
+            if read is None or isinstance(read, str):
                 self._settled[answer] = Grade(outcome=Outcome.UNGRADABLE, answer=answer)
-            elif len(answer) > limit:
-                self._settled[answer] = Grade(outcome=Outcome.WRONG, answer=answer, timed_out=True)
-            elif remembered := grader._remembered(key, answer):
+            elif len(answer) > max_chars:
+                self._settled[answer] = _grade(answer, Verdict.WRONG, timed_out=True)
+            elif remembered := cache.get(key, answer):
                 self._settled[answer] = remembered
             else:
-                self._begin(read, answer)
-        self._missing = Outcome.UNGRADABLE if isinstance(read, str) else Outcome.WRONG
-
-    def _begin(self, key: Key, answer: str) -> None:
-        decision = decide(key, answer)
-        ours, theirs = strip_delimiters(key.text), strip_delimiters(answer)
-        if not decision.final:
-            try:
-                screen(ours)
-                screen(theirs)
-            except TooCostly:
-                decision = Decision(decision.verdict, final=True, refused=decision.verdict is Verdict.UNKNOWN)
-        if decision.final:
-            grade = _grade(answer, decision.verdict, timed_out=decision.refused)
-            self._settled[answer] = grade
-            self._grader._remember(key.text, answer, grade)
-        else:
-            self.pending[answer] = decision, self._grader._submit(ours, theirs)
+                decision = screened(decide(read, answer), key, answer)
+                if decision.final:
+                    self._keep(_grade(answer, decision.verdict, timed_out=decision.refused))
+                else:
+                    future = submit(strip_delimiters(key), strip_delimiters(answer))
+                    self.pending[answer] = decision, future
 
     def settle(self, answer: str, decision: Decision, second: Verdict | None) -> None:
         """Take the verdict of the second comparison, None when it ran out of time."""
         first = decision.verdict
-        if second is None:
+        if second is None:  # not remembered: the machine may have been busy
             self._settled[answer] = _grade(answer, first, timed_out=True)
             return
         disagree = {first, second} == {Verdict.RIGHT, Verdict.WRONG}
-        grade = _grade(answer, second if first is Verdict.UNKNOWN else first, stages_disagree=disagree)
-        self._settled[answer] = grade
-        self._grader._remember(self._key, answer, grade)
+        self._keep(_grade(answer, second if first is Verdict.UNKNOWN else first, stages_disagree=disagree))
 
     def grades(self) -> list[Grade]:
         """One grade for each attempt, in order; call once all pending answers are settled."""
-        missing = Grade(outcome=self._missing, answer=None)
+        missing = Grade(outcome=Outcome.WRONG if self._gradable else Outcome.UNGRADABLE, answer=None)
         return [missing if answer is None else self._settled[answer] for answer in self._answers]
+
+    def _keep(self, grade: Grade) -> None:
+        assert grade.answer is not None
+        self._settled[grade.answer] = grade
+        self._cache.put(self._key, grade.answer, grade)
 
 
 def _grade(answer: str, verdict: Verdict, *, timed_out: bool = False, stages_disagree: bool = False) -> Grade:

@@ -11,10 +11,32 @@ _UNICODE = str.maketrans(
         **dict.fromkeys("\u00a0\u2009\u202f\u2002\u2003\u3000", " "),
         **dict.fromkeys("\u200b\u2061\u2062\ufeff", ""),
         **dict.fromkeys("‘’′", "'"),
-        **{"×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "÷": "/", "∕": "/", "√": "\\sqrt ", "π": "\\pi "},
-        **{"∞": "\\infty ", "≤": "\\le ", "≥": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "±": "\\pm "},
-        **{"∪": "\\cup ", "∩": "\\cap ", "∈": "\\in ", "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "°": "\\degree "},
-        **{"θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "λ": "\\lambda ", "，": ", ", "“": '"', "”": '"'},
+        "×": "\\times ",
+        "·": "\\cdot ",
+        "⋅": "\\cdot ",
+        "÷": "/",
+        "∕": "/",
+        "√": "\\sqrt ",
+        "π": "\\pi ",
+        "∞": "\\infty ",
+        "≤": "\\le ",
+        "≥": "\\ge ",
+        "≠": "\\ne ",
+        "≈": "\\approx ",
+        "±": "\\pm ",
+        "∪": "\\cup ",
+        "∩": "\\cap ",
+        "∈": "\\in ",
+        "∅": "\\emptyset ",
+        "ℝ": "\\mathbb{R}",
+        "°": "\\degree ",
+        "θ": "\\theta ",
+        "α": "\\alpha ",
+        "β": "\\beta ",
+        "λ": "\\lambda ",
+        "，": ", ",
+        "“": '"',
+        "”": '"',
         **{c: f"^{{{n}}}" for n, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
         **{c: f"_{{{n}}}" for n, c in enumerate("₀₁₂₃₄₅₆₇₈₉")},
         **{
@@ -52,8 +74,8 @@ _SPELLINGS = {
     "\\$": "dollar dollars textdollar",
     "\\%": "percent",
     "\\mathbb{R}": "R reals",
-    "\\text": "textrm textbf textit textsf texttt textnormal mathrm mathbf mathit mathsf mathtt boldsymbol operatorname "
-    "mbox hbox emph",
+    "\\text": "textrm textbf textit textsf texttt textnormal mathrm mathbf mathit mathsf mathtt boldsymbol mbox hbox "
+    "emph operatorname",
     "": "displaystyle textstyle scriptstyle limits nolimits left right middle big Big bigg Bigg bigl bigr Bigl Bigr",
     " ": "quad qquad enspace thinspace hfill",
 }
@@ -100,12 +122,15 @@ def strip_delimiters(text: str) -> str:
 
 def plain_text(cleaned: str) -> str:
     """Reduce cleaned text to what a reader sees as characters; equal results mean the same answer."""
-    text = _TEXT_GROUP.sub(r" \1 ", cleaned)
+    text = _SINGLE_GROUP.sub(r"\1", _TEXT_GROUP.sub(r" \1 ", cleaned))
     return _LOOSE_SPACE.sub("", " ".join(text.split()))
 
 
 _TEXT_GROUP = re.compile(r"\\text\s*\{([^{}]*)\}")
-_LOOSE_SPACE = re.compile(r"(?<![^\W\d_]) (?!\d)| (?![^\W_])|(?<![^\W_]) ")
+_SINGLE_GROUP = re.compile(r"(?<!\\)\{(\w)\}")
+_LOOSE_SPACE = re.compile(
+    r"(?<![^\W\d_]) (?!\d)|(?<!\d) (?![^\W\d_])"
+)  # not between letters, not between digits
 
 
 def _join_scripts(text: str) -> str:

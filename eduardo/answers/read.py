@@ -12,35 +12,39 @@ Readings that others decide otherwise, fixed here once:
 
 from __future__ import annotations
 
-import math
 import re
-from fractions import Fraction
+from collections.abc import Callable
+from itertools import product
 
-from eduardo.answers.arithmetic import Undefined, exact_value
-from eduardo.answers.expression import Node, TooCostly, Unreadable, negative, parse_expression, parse_number
+from eduardo.answers.atoms import (
+    TEXT_GROUP,
+    infinity,
+    join_number_groups,
+    read_based,
+    read_number,
+    read_scalar,
+    read_words,
+)
 from eduardo.answers.normalize import clean
+from eduardo.answers.rational import Undefined
 from eduardo.answers.relations import read_relation
 from eduardo.answers.split import enclosing, separators_top, split_top
-from eduardo.answers.units import split_unit
-from eduardo.answers.values import Answer, Based, Choice, Group, Matrix, Named, Opaque, Ratio, Scalar, Text, Union
+from eduardo.answers.tree import TooCostly, Unreadable
+from eduardo.answers.values import Answer, Choice, Group, Matrix, Named, Opaque, Ratio, Union
 
-_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)")
-_GROUPED_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _ALL_REALS = re.compile(r"\\mathbb\s*\{?\s*R\s*\}?|all real numbers|all reals", re.IGNORECASE)
 _NOTHING = frozenset({"\\emptyset", "\\{\\}", "\\{ \\}", "no solution", "no solutions"})
 _CHOICE = re.compile(r"\(?([A-H])\)?")
 _LABELLED = re.compile(r"(?:\(([A-H])\)|([A-H])(?:\)|[.:](?=\s)))\s*(?=\S)")
-_BASED = re.compile(r"\(?([0-9A-Z]+)\)?_\s*(?:\{\s*(?:\\text\s*\{)?\s*(\w+)\s*\}?\s*\}|(\d+))")
-_BASE_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-_SEPARATOR = re.compile(r"[,;]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|\\(?:lor|land|vee|wedge)\b")
-_OR = re.compile(r".*(?:\bor\b|\\lor|\\vee)", re.DOTALL)
+_SEPARATOR = re.compile(
+    r"[,;]|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|\\(?:lor|land|vee|wedge)\b"
+)
+_OR = re.compile(r"\bor\b|\\lor|\\vee")
+_COMMA = re.compile(r"[,;]")
 _CUP = re.compile(r"\\cup(?![A-Za-z])")
 _MEMBER = re.compile(r"(\\?[A-Za-z]+)\s*\\in(?![A-Za-z])\s*(.+)", re.DOTALL)
 _CONDITION = re.compile(r"\\mid(?![A-Za-z])|\\?\||:")
 _RATIO = re.compile(r":|(?<=\d)\s+to\s+(?=\d)|\\text\s*\{\s*to\s*\}")
-_WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s'’\"./&!?-])*")
-_FORMULA_LETTERS = re.compile(r"(?:[abcdkmnpqrstuvwxyz]{1,3}|[A-Z]|[A-Z]{2,4})")
-_TEXT_GROUP = re.compile(r"\\text\s*\{([^{}]*)\}")
 _MATRIX = re.compile(r"\\begin\{([pbvB]?matrix|array)\}(?:\s*\{[lcr|]*\})?(.*)\\end\{\1\}", re.DOTALL)
 _ROW_END = re.compile(r"\\\\(?:\[[^\]]*\])?")
 _PLUS_MINUS = re.compile(r"\\(pm|mp)(?![A-Za-z])\s*")
@@ -49,81 +53,42 @@ _MAX_SIGNS = 3
 
 def read_answer(text: str) -> Answer:
     """Read a key or a final answer. Total, except for TooCostly: what has no reading is `Opaque`."""
-    if _NUMBER.fullmatch(text):
-        return _number(text)
+    if (number := read_number(text)) is not None:
+        return number
     cleaned = clean(text)
     try:
-        return _read(cleaned, labelled=True)
+        return _choice(cleaned) or _read(cleaned)
     except (Unreadable, Undefined):
         return Opaque(cleaned)
     except RecursionError as error:
         raise TooCostly("nested too deeply") from error
 
 
-def _number(text: str) -> Scalar:
-    value = parse_number(text.lstrip("+-"))
-    value = -value if text.startswith("-") else value
-    return Scalar(Node("number", value=value), value)
-
-
-def _read(text: str, *, labelled: bool = False) -> Answer:
-    if _NUMBER.fullmatch(text):
-        return _number(text)
+def _read(text: str) -> Answer:
     if not text:
         raise Unreadable("nothing to read")
-    if text in _NOTHING or text.lower() in _NOTHING:
+    if text.lower() in _NOTHING:
         return Group((), "\\{", "\\}")
     if _ALL_REALS.fullmatch(text):
-        return Group((_infinity(-1), _infinity(1)), "(", ")")
-    if labelled and (choice := _choice(text)):
-        return choice
-    text = _join_number_groups(text)
-    for form in (_based, _matrix, _plus_minus, _listing, _union, _membership, read_named, _bracketed, _ratio, _words):
-        answer = form(text)
-        if answer is not None:
-            return answer
-    return read_scalar(text)
+        return Group((infinity(-1), infinity(1)), "(", ")")
+    return _first_form(join_number_groups(text), _FORMS)
 
 
-def read_named(text: str) -> Answer | None:
-    """`x=5`, `x<3`, `3x+y=2`: see `relations`."""
-    return read_relation(text, read_value, read_scalar)
-
-
-def read_value(text: str) -> Answer:
+def _read_value(text: str) -> Answer:
     """Read one side of an equation."""
-    for form in (_based, _matrix, _union, _bracketed, _ratio, _words):
+    return _first_form(text, _VALUE_FORMS)
+
+
+def _first_form(text: str, forms: tuple[Callable[[str], Answer | None], ...]) -> Answer:
+    for form in forms:
         answer = form(text)
         if answer is not None:
             return answer
     return read_scalar(text)
-
-
-def read_scalar(text: str) -> Scalar:
-    measure = split_unit(text)
-    amount = measure.amount.strip()
-    infinite = amount.replace(" ", "").lstrip("+")
-    if infinite in ("\\infty", "-\\infty"):
-        return _infinity(-1 if infinite.startswith("-") else 1)
-    node = parse_expression(_join_number_groups(amount))
-    return Scalar(node, exact_value(node), measure.unit, measure.percent)
-
-
-def _infinity(sign: int) -> Scalar:
-    return Scalar(None, sign * math.inf)
-
-
-def _join_number_groups(text: str) -> str:
-    return _GROUPED_NUMBER.sub(lambda match: match.group().replace(",", ""), text) if "," in text and not _in_brackets(text) else text
-
-
-def _in_brackets(text: str) -> bool:
-    """Do brackets enclose the text, so that a comma without a blank may separate the items of a pair?"""
-    return text[:1] in "([{\\" and enclosing(text) is not None and ", " not in text
 
 
 def _choice(text: str) -> Choice | None:
-    bare = _TEXT_GROUP.sub(r"\1", text).strip()
+    bare = TEXT_GROUP.sub(r"\1", text).strip()
     if match := _CHOICE.fullmatch(bare):
         return Choice(match[1])
     if match := _LABELLED.match(bare):
@@ -133,18 +98,6 @@ def _choice(text: str) -> Choice | None:
             body = Opaque(bare[match.end() :])
         return Choice(match[1] or match[2], body)
     return None
-
-
-def _based(text: str) -> Answer | None:
-    match = _BASED.fullmatch(text)
-    if match is None or not match[1][0].isdigit() and not match[1].isupper():
-        return None
-    word = (match[2] or match[3]).lower()
-    base = _BASE_WORDS.get(word) or (int(word) if word.isdigit() and len(word) < 3 else 0)
-    if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in match[1]):
-        return None
-    digits = match[1].lstrip("0") or "0"
-    return _number(digits) if base == 10 else Based(digits, base)
 
 
 def _matrix(text: str) -> Answer | None:
@@ -166,12 +119,13 @@ def _plus_minus(text: str) -> Answer | None:
         raise Unreadable("too many double signs")
     if len(split_top(text, _SEPARATOR)) > 1:
         return None
-    values: list[Answer] = []
-    for pattern in range(1 << num_free):
-        chosen = iter("+-"[pattern >> bit & 1] for bit in range(num_free))
-        opposite = "-+"[pattern & 1]
-        values.append(_read(_PLUS_MINUS.sub(lambda m, c=chosen, o=opposite: next(c) if m[1] == "pm" else o, text)))
-    return Group(tuple(values))
+    return Group(tuple(_read(_with_signs(text, choice)) for choice in product("+-", repeat=num_free)))
+
+
+def _with_signs(text: str, choice: tuple[str, ...]) -> str:
+    chosen = iter(choice)
+    opposite = "-" if choice[0] == "+" else "+"
+    return _PLUS_MINUS.sub(lambda match: next(chosen) if match[1] == "pm" else opposite, text)
 
 
 def _listing(text: str) -> Answer | None:
@@ -182,10 +136,12 @@ def _listing(text: str) -> Answer | None:
     for part in filter(None, parts):
         item = _read(part)
         items.extend(item.items if isinstance(item, Group) and not item.opening else (item,))
-    if any(_OR.fullmatch(separator) for separator in separators_top(text, _SEPARATOR)):
-        names = {item.name for item in items if isinstance(item, Named) and isinstance(item.value, (Group, Union))}
-        if len(names) == 1 and all(isinstance(item, Named) for item in items):
-            return Named(names.pop(), Union(tuple(item.value for item in items if isinstance(item, Named))))
+    if any(_OR.search(separator) for separator in separators_top(text, _SEPARATOR)):
+        intervals = [
+            item for item in items if isinstance(item, Named) and isinstance(item.value, Group | Union)
+        ]
+        if len(intervals) == len(items) and len({item.name for item in intervals}) == 1:
+            return Named(intervals[0].name, Union(tuple(item.value for item in intervals)))
     return Group(tuple(items))
 
 
@@ -196,7 +152,7 @@ def _union(text: str) -> Answer | None:
 
 def _membership(text: str) -> Answer | None:
     match = _MEMBER.fullmatch(text)
-    return Named(match[1], read_value(match[2].strip())) if match else None
+    return Named(match[1], _read_value(match[2].strip())) if match else None
 
 
 def _bracketed(text: str) -> Answer | None:
@@ -212,18 +168,12 @@ def _bracketed(text: str) -> Answer | None:
         condition = split_top(inner, _CONDITION)
         if len(condition) == 2:
             return _read(condition[1].strip())
-    items = _items(inner)
+    items = [
+        item.strip() for item in split_top(join_number_groups(inner) if ", " in inner else inner, _COMMA)
+    ]
     if len(items) == 1 and opening != "\\{":
         return None
-    return Group(tuple(_read(item) for item in items), opening, closing)
-
-
-def _items(inner: str) -> list[str]:
-    separator = re.compile(r";|,\s") if ", " in inner and ";" not in inner else re.compile(r"[,;]")
-    if ", " in inner:
-        inner = _GROUPED_NUMBER.sub(lambda match: match.group().replace(",", ""), inner)
-        separator = re.compile(r"[,;]")
-    return [item.strip() for item in split_top(inner, separator) if item.strip()]
+    return Group(tuple(_read(item) for item in items if item), opening, closing)
 
 
 def _ratio(text: str) -> Answer | None:
@@ -231,11 +181,12 @@ def _ratio(text: str) -> Answer | None:
     return Ratio(tuple(read_scalar(part.strip()) for part in parts)) if len(parts) > 1 else None
 
 
-def _words(text: str) -> Answer | None:
-    bare = " ".join(_TEXT_GROUP.sub(r" \1 ", text).split())
-    if not _WORDS.fullmatch(bare) or (bare == text and _FORMULA_LETTERS.fullmatch(text)):
-        return None
-    if len(bare) == 1:
-        return None
-    words = re.sub(r"[^\w]+", " ", bare).casefold().split()
-    return Text(" ".join(words[1:] if len(words) > 1 and words[0] in ("a", "an", "the") else words))
+def _relation(text: str) -> Answer | None:
+    return read_relation(text, _read_value, read_scalar)
+
+
+_FORMS = (
+    *(read_number, read_words, read_based, _matrix, _plus_minus, _listing),
+    *(_union, _membership, _relation, _bracketed, _ratio),
+)
+_VALUE_FORMS = (read_number, read_based, _matrix, _union, _bracketed, _ratio, read_words)

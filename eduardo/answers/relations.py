@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from eduardo.answers.arithmetic import are_equal, symbols
-from eduardo.answers.expression import Node, Unreadable, negative
+from eduardo.answers.numeric import are_equal
 from eduardo.answers.split import separators_top, split_top
+from eduardo.answers.tree import Unreadable, difference, symbols
 from eduardo.answers.values import Answer, Group, Named, Relation, Scalar
 
 _SIGN = re.compile(r"(?<!\\)(?:=|<|>)|\\(?:le|ge|ne|approx)(?![A-Za-z])")
@@ -35,7 +35,7 @@ def read_relation(
     signs = [_SIGN_NAMES[sign] for sign in separators_top(text, _SIGN)]
     if set(signs) == {"="}:
         return _equation(sides, read_value, read_scalar)
-    if "=" in signs or "!=" in signs and len(signs) > 1:
+    if "=" in signs or ("!=" in signs and len(signs) > 1):
         raise Unreadable("a chain of different relations")
     scalars = [read_scalar(side) for side in sides]
     return _interval(scalars, sides, signs) or _inequality(scalars, signs)
@@ -48,25 +48,31 @@ def _equation(
         sides = [sides[1], sides[0]]
     value = read_value(sides[-1])
     middle = [read_value(side) for side in sides[1:-1]]
-    if isinstance(value, Scalar) and not all(_agree(side, value) for side in middle):
-        raise Unreadable("a chain of equations that contradict each other")
+    for side in middle:
+        if isinstance(side, Scalar) and isinstance(value, Scalar) and not _agree(side, value):
+            return _false_equation(side, value)
     if _is_name(sides[0]):
         return Named(_squeeze(sides[0]), value, _try_scalar(sides[0], read_scalar))
     left = read_scalar(sides[0])
     if isinstance(value, Scalar) and left.node is not None and value.node is not None:
         if not symbols(left.node):
-            if not _agree(left, value):
-                raise Unreadable("a false equation")
-            return value
+            return value if _agree(left, value) else _false_equation(left, value)
         if value.exact and _NAME_SUM.fullmatch(sides[0]):
             return Named(_squeeze(sides[0]), value, left)
         return Relation(difference(left.node, value.node), "=")
     raise Unreadable("an equation between answers that are no expressions")
 
 
-def _agree(left: Answer, right: Answer) -> bool:
+def _false_equation(left: Scalar, right: Scalar) -> Relation:
+    """`3 = 12` has no value and equals nothing, so that a chain cannot offer several guesses."""
+    assert left.node is not None
+    assert right.node is not None
+    return Relation(difference(left.node, right.node), "=")
+
+
+def _agree(left: Scalar, right: Scalar) -> bool:
     """Do two sides of a chain have the same value? Sides with symbols are steps of a derivation and always do."""
-    if not isinstance(left, Scalar) or not isinstance(right, Scalar) or left.node is None or right.node is None:
+    if left.node is None or right.node is None:
         return True
     if symbols(left.node) or symbols(right.node):
         return True
@@ -74,10 +80,6 @@ def _agree(left: Answer, right: Answer) -> bool:
     if left.exact is not None and right.exact is not None:
         return left.exact == right.exact or left.exact in (right.exact * scale, right.exact / scale)
     return are_equal(left.node, right.node) is True
-
-
-def difference(left: Node, right: Node) -> Node:
-    return Node("sum", (left, negative(right)))
 
 
 def _is_name(text: str) -> bool:
@@ -101,14 +103,17 @@ def _interval(scalars: list[Scalar], sides: list[str], signs: list[str]) -> Answ
     if len(names) != 1 or "!=" in signs:
         return None
     at = names[0]
-    if any(s.node is not None and symbols(s.node) for i, s in enumerate(scalars) if i != at) or len(sides) > 3:
+    if (
+        any(s.node is not None and symbols(s.node) for i, s in enumerate(scalars) if i != at)
+        or len(sides) > 3
+    ):
         return None
     if len(sides) == 3 and (at != 1 or signs[0][0] != signs[1][0]):
         return None
     low, high = (Scalar(None, -math.inf), "("), (Scalar(None, math.inf), ")")
-    for index, sign in enumerate(signs):
+    for index, written in enumerate(signs):
         bound_at = index if index < at else index + 1
-        sign = _MIRRORED[sign] if bound_at < at else sign
+        sign = _MIRRORED[written] if bound_at < at else written
         closed = "=" in sign
         if sign[0] == "<":
             high = (scalars[bound_at], "]" if closed else ")")

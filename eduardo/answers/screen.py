@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from eduardo.answers.expression import MAX_DEPTH, TooCostly
+from eduardo.answers.tree import MAX_DEPTH, TooCostly
 
 _MAX_DIGITS = 1000
 _MAX_SIZE_DIGITS = 4  # of an exponent, of the argument of a factorial or binomial, of the bound of a sum

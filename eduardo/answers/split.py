@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from eduardo.answers.expression import MAX_DEPTH, TooCostly
+from eduardo.answers.tree import MAX_DEPTH, TooCostly
 
 _BRACKET = re.compile(r"\\begin\{\w+\*?\}|\\end\{\w+\*?\}|\\langle|\\rangle|\\\{|\\\}|[()\[\]{}]")
 _OPENS = re.compile(r"\\begin|\\langle|\\?\{|[(\[]")

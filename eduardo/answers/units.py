@@ -6,6 +6,7 @@ units of different kinds never match; a word that is no known unit ("apples") is
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,11 +53,15 @@ _TABLE: dict[str, dict[str, str]] = {
     "rupee": {"1": "₹ rupee Rs INR"},
     "yen": {"1": "¥ yen JPY"},
     "angle": {"1": "degree deg"},
+    "length/time": {"0.44704": "mph", "5/18": "kph kmh kmph"},
 }
 _KNOWN = {
-    name: Unit(kind, Fraction(factor)) for kind, sizes in _TABLE.items() for factor, names in sizes.items() for name in names.split()
+    name: Unit(kind, Fraction(factor))
+    for kind, sizes in _TABLE.items()
+    for factor, names in sizes.items()
+    for name in names.split()
 }
-_SYMBOLS_READ_WITH_A_SPACE = frozenset("m g s h L l".split())  # "5 m" is a length, "5m" a product
+_SYMBOLS_READ_WITH_A_SPACE = frozenset(["m", "g", "s", "h", "L", "l"])  # "5 m" is a length, "5m" a product
 _POWER_WORDS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 _POWER_SUFFIX = re.compile(r"\^?\{?(-?\d)\}?$")
 _POWER = r"(?:\s*\^\s*(?:\{\s*-?\d\s*\}|-?\d))?"
@@ -64,10 +69,15 @@ _TEXT_PIECE = rf"(?:[\s/]|\\cdot\s?)*\\text\s*\{{[^{{}}]*\}}{_POWER}"
 _TEXT_SUFFIX = re.compile(rf"\s*((?:{_TEXT_PIECE}){{1,6}})$")
 _RAW_WORD = rf"[^\W\d_]+\.?{_POWER}"
 _RAW_SUFFIX = re.compile(rf"(?<=[\d}})\s])(\s*)({_RAW_WORD}(?:(?:\s*/\s*|\s+|-){_RAW_WORD}){{0,6}})$")
-_CURRENCY_PREFIX = re.compile(r"^(-?)\s*(?:\\?\$|US\\?\$|(?P<sign>[€£¥₹])|(?P<word>Rs\.?|USD|EUR|GBP)(?=[\s\d]))\s*(?=[-\d.\\])")
+_CURRENCY_PREFIX = re.compile(
+    r"^(-?)\s*(?:\\?\$|US\\?\$|(?P<sign>[€£¥₹])|(?P<word>Rs\.?|USD|EUR|GBP)(?=[\s\d]))\s*(?=[-\d.\\])"
+)
 _CURRENCY_SUFFIX = re.compile(r"\s*(?:(?P<dollar>\\?\$)|(?P<sign>[€£¥₹¢]))$")
-_PERCENT = re.compile(r"\s*(?:\\?%|\\text\s*\{\s*(?:percent|per cent|\\?%)\s*\}|\bpercent)$")
+_PERCENT = re.compile(
+    r"\s*(?:\\?%|\\text\s*\{\s*(?:percent(?:age)?|pct|per cent|\\?%)\s*\}|\b(?:percent(?:age)?|pct))$"
+)
 _DEGREE = re.compile(r"\s*(?:\\degree|\\circ|\bdegrees?\b)$")
+_ANGLE_INSIDE = re.compile(r"\\(?:degree|sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
 _FIRST_DIGIT = re.compile(r"\d|\\pi|\\frac|\\sqrt|\\infty")
 
 
@@ -81,14 +91,14 @@ class Measure:
 
 
 def split_unit(text: str) -> Measure:
-    """Split cleaned text into the amount and its unit, currency or percent sign. Text without an amount is left whole."""
+    """Split cleaned text into amount and unit, currency or percent sign. Text without an amount is left whole."""
     if match := _CURRENCY_PREFIX.match(text):
         name = match["sign"] or (match["word"] or "$").rstrip(".")
         rest = split_unit(text[match.end() :])
         return Measure(match[1] + rest.amount, _KNOWN.get(name))
     if match := _PERCENT.search(text):
         return Measure(text[: match.start()], percent=True)
-    if match := _DEGREE.search(text):
+    if (match := _DEGREE.search(text)) and not _ANGLE_INSIDE.search(text, 0, match.start()):
         return Measure(text[: match.start()], _KNOWN["degree"])
     if match := _CURRENCY_SUFFIX.search(text):
         return Measure(text[: match.start()], _KNOWN[match["sign"] or "$"])
@@ -103,7 +113,9 @@ def _split_words(text: str) -> Measure:
             return Measure(amount, read_unit(words))
     if match := _RAW_SUFFIX.search(text):
         amount = text[: match.start()]
-        if _FIRST_DIGIT.search(amount) and _is_raw_unit(match[2].strip(), spaced=bool(match[1]) or text[match.start() - 1] == " "):
+        if _FIRST_DIGIT.search(amount) and _is_raw_unit(
+            match[2].strip(), spaced=bool(match[1]) or text[match.start() - 1] == " "
+        ):
             return Measure(amount, read_unit(match[2]))
     return Measure(text)
 
@@ -126,7 +138,7 @@ def _is_raw_unit(words: str, *, spaced: bool) -> bool:
 
 
 def _is_alphabet_run(name: str) -> bool:
-    return all(ord(b) - ord(a) == 1 for a, b in zip(name, name[1:], strict=False))
+    return all(ord(b) - ord(a) == 1 for a, b in itertools.pairwise(name))
 
 
 def read_unit(words: str) -> Unit | None:

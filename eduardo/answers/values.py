@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from eduardo.answers.expression import Node
+from eduardo.answers.tree import Node
 from eduardo.answers.units import Unit
 
 Exact = Fraction | float  # a float only for plus and minus infinity
@@ -49,7 +49,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Answers in brackets. No brackets: a bare list, in any order. Braces: a set. Otherwise a tuple, point or interval."""
+    """Answers in brackets. No brackets: a bare list, in any order; braces: a set; else a tuple, point or interval."""
 
     items: tuple[Answer, ...]
     opening: str = ""

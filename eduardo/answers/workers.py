@@ -6,6 +6,7 @@ trainer's takes seconds and brings torch), and may not be started from daemonic 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -23,11 +24,11 @@ _MAX_PAIRS = 5000  # a worker is replaced after so many: libraries that cache ke
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
-class WorkersClosed(EduardoError):
+class GraderClosed(EduardoError):
     """The grader was used after it was closed."""
 
 
-class Timeout(Exception):
+class PairTimeout(Exception):
     """The pair took longer than its limit, or took two workers down."""
 
 
@@ -51,7 +52,7 @@ class _Worker:
         self.num_pairs = 0
         try:
             self._reply(_START_TIMEOUT_S)
-        except (Timeout, _Died) as error:
+        except (PairTimeout, _Died) as error:
             code = self.kill()
             raise EduardoError(
                 f"the grading worker did not start (exit code {code}): try `{sys.executable} -m eduardo.answers.worker`"
@@ -72,7 +73,7 @@ class _Worker:
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
         if not poll.poll(limit_s * 1000):
-            raise Timeout
+            raise PairTimeout
         line = self._process.stdout.readline()
         if not line:
             raise _Died
@@ -82,10 +83,8 @@ class _Worker:
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(OSError):  # unsent input of a process that is gone
                     pipe.close()
-                except OSError:  # unsent input of a process that is gone
-                    pass
         return self._process.wait()
 
 
@@ -101,7 +100,7 @@ class Workers:
         self._closed = False
 
     def submit(self, key: str, answer: str) -> Future[Verdict]:
-        """Verdict of the second comparison; the future raises Timeout."""
+        """Verdict of the second comparison; the future raises PairTimeout."""
         return self._threads.submit(self._judge, key, answer)
 
     def close(self) -> None:
@@ -115,16 +114,24 @@ class Workers:
         self._threads.shutdown(wait=True)
 
     def _judge(self, key: str, answer: str) -> Verdict:
-        for _ in range(2):  # one death may have come from outside; a pair that kills a second worker is the cause
+        for _ in range(
+            2
+        ):  # one death may have come from outside; a pair that kills a second worker is the cause
             worker = self._worker()
             try:
                 return worker.judge(key, answer, self._limit_s)
-            except Timeout:
+            except PairTimeout:
                 self._drop(worker)
+                self._start_early()
                 raise
             except _Died:
                 self._drop(worker)
-        raise Timeout
+        raise PairTimeout
+
+    def _start_early(self) -> None:
+        """Let the replacement start now, so that the next pair need not wait for it."""
+        with contextlib.suppress(RuntimeError):  # closed meanwhile
+            self._threads.submit(self._worker)
 
     def _worker(self) -> _Worker:
         worker: _Worker | None = getattr(self._local, "worker", None)
@@ -136,7 +143,7 @@ class Workers:
             with self._lock:
                 if self._closed:
                     worker.kill()
-                    raise WorkersClosed("the grader is closed")
+                    raise GraderClosed("the grader is closed")
                 self._alive.add(worker)
             self._local.worker = worker
         return worker
