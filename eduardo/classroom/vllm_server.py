@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -107,10 +108,14 @@ def _wait_until_healthy(server: VllmServer, timeout_s: float) -> None:
 
 
 def _last_words(log_file: Path) -> str:
-    """The line of the log that most likely says why."""
-    lines = [line.strip() for line in log_file.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line or "error:" in line]
-    return (errors or lines or ["no output"])[-1][-300:]
+    """The last error in the log with the two lines after it, where pydantic says what was wrong."""
+    text = re.sub(r"^\(\w+ pid=\d+\)\s*", "", log_file.read_text(errors="replace"), flags=re.MULTILINE)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [
+        number for number, line in enumerate(lines) if re.match(r"[\w.]*(Error|Exception)\b|.*error:", line)
+    ]
+    last = lines[errors[-1] : errors[-1] + 3] if errors else lines[-1:]
+    return " ".join(last)[:400] or "no output"
 
 
 def _usable_port(port: int) -> int:
