@@ -42,7 +42,9 @@ class TemplateReport:
 
     thinking_mode: ThinkingMode
     has_system_role: bool  # False: the system prompt is folded into the first user turn
-    rewrites_history: bool  # True: the template drops or changes earlier turns; ids stay append-only all the same
+    rewrites_history: (
+        bool  # True: the template drops or changes earlier turns; ids stay append-only all the same
+    )
     end_of_turn: str
 
 
@@ -101,7 +103,9 @@ class ChatTemplate:
         first_turn = self._fold_system([_message("system", "s"), _message("user", "u")])
         generation_prompt = self._render(first_turn)
         if generation_prompt == self._render(first_turn, add_generation_prompt=False):
-            raise UserError(f"{name}: the chat template has no generation prompt, so a tutor cannot be trained with it")
+            raise UserError(
+                f"{name}: the chat template has no generation prompt, so a tutor cannot be trained with it"
+            )
         end_of_turn = self._between_turns.lstrip().split("\n")[0]
         controls = sorted((c for c in self._controls if end_of_turn.startswith(c)), key=len)
         if not controls:
@@ -137,7 +141,7 @@ class ChatTemplate:
         conversation = self._fold_system([_message("system", "s"), _message("user", "u")])
         conversation += [_message("assistant", _mark(1)), _message("user", _mark(0))]
         rendered = self._render(conversation)
-        head, found, tail = rendered.partition(_mark(1))
+        _, found, tail = rendered.partition(_mark(1))
         if not found or _mark(0) not in tail or _mark(1) in tail:
             raise UserError(
                 f"{self._tokenizer.name_or_path}: the chat template does not show an earlier assistant turn "

@@ -16,7 +16,9 @@ class TokenLedger:
     and log-probabilities are those of the rollout there, 0.0 elsewhere.
     """
 
-    def __init__(self, template: ChatTemplate, messages: Sequence[Message], *, max_response_tokens: int) -> None:
+    def __init__(
+        self, template: ChatTemplate, messages: Sequence[Message], *, max_response_tokens: int
+    ) -> None:
         self._template = template
         self._max_response_tokens = max_response_tokens
         self.prompt_ids: list[int] = template.encode_prompt(messages)
@@ -66,6 +68,8 @@ class TokenLedger:
         if len(lengths) != 1:
             raise AssertionError(f"ids, mask and log-probabilities differ in length: {sorted(lengths)}")
         if sum(self.response_mask) != self.num_sampled:
-            raise AssertionError(f"the mask covers {sum(self.response_mask)} tokens, {self.num_sampled} were sampled")
+            raise AssertionError(
+                f"the mask covers {sum(self.response_mask)} tokens, {self.num_sampled} were sampled"
+            )
         if len(self.response_ids) > self._max_response_tokens:
             raise AssertionError("the dialogue is longer than its token budget")

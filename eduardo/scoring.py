@@ -99,7 +99,9 @@ class _Measurement:
     async def run(self) -> None:
         end_reason = self._transcript.end_reason
         if end_reason is None or end_reason.is_failure:
-            raise _NotMeasured(f"{end_reason or 'unfinished dialogue'}: {self._transcript.error or 'no detail'}")
+            raise _NotMeasured(
+                f"{end_reason or 'unfinished dialogue'}: {self._transcript.error or 'no detail'}"
+            )
         if self._item.baseline is None:
             raise _NotMeasured(f"the {self._item.kind} problem has no cold solve rate")
         if self._recipe.reward.gate == "hard":
@@ -107,7 +109,9 @@ class _Measurement:
             if not self.rejected:
                 await self._pose_post_test()
             return
-        judged, posed = await asyncio.gather(self._ask_judge(), self._pose_post_test(), return_exceptions=True)
+        judged, posed = await asyncio.gather(
+            self._ask_judge(), self._pose_post_test(), return_exceptions=True
+        )
         for result in (judged, posed):
             if isinstance(result, BaseException):
                 raise result

@@ -31,7 +31,9 @@ class DialogueSettings(Settings):
     @model_validator(mode="after")
     def _end_is_reachable(self) -> DialogueSettings:
         if self.min_tutor_turns_before_end >= self.max_tutor_turns:
-            raise ValueError("min_tutor_turns_before_end must be below max_tutor_turns, or the tutor can never end")
+            raise ValueError(
+                "min_tutor_turns_before_end must be below max_tutor_turns, or the tutor can never end"
+            )
         return self
 
 

@@ -252,7 +252,9 @@ class ScoredDialogue:
     reward: RewardBreakdown | None = None
     void_reason: str | None = None
     detector: tuple[str, ...] = ()  # findings of the deterministic leak detector, logged beside the judge
-    labels: dict[str, str | int | float | bool | None] = field(default_factory=dict)  # run, step, seed, split ...
+    labels: dict[str, str | int | float | bool | None] = field(
+        default_factory=dict
+    )  # run, step, seed, split ...
 
     def __post_init__(self) -> None:
         if (self.reward is None) != (self.void_reason is not None):

@@ -13,12 +13,12 @@ TEMPLATES = {
     "prefilled": _IM.replace("CONTENT", "m.content")
     + "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}",
     # the model may think; an empty block is put in when thinking is switched off
-    "optional": _IM.replace("CONTENT", "m.content")
-    + "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "optional": _IM.replace("CONTENT", "m.content") + "{% if add_generation_prompt %}<|im_start|>assistant\n"
     "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}",
     # drops earlier thinking from the history
     "rewriting": "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-    "{% if m.role == 'assistant' %}{{ m.content.split('</think>')[-1].lstrip('\n') }}{% else %}{{ m.content }}{% endif %}"
+    "{% if m.role == 'assistant' %}{{ m.content.split('</think>')[-1].lstrip('\n') }}"
+    "{% else %}{{ m.content }}{% endif %}"
     "<|im_end|>\n{% endfor %}" + _IM_GENERATE,
     # header style, no thinking, no newline after the end of a turn
     "header": "<|begin|>{% for m in messages %}<|header|>{{ m.role }}<|/header|>\n\n{{ m.content | trim }}<|eot|>"

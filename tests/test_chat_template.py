@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from template_families import SPECIALS, TEMPLATES, build_tokenizer
 
 from eduardo.chat_template import ChatTemplate
 from eduardo.errors import UserError
 from eduardo.ledger import TokenLedger
 from eduardo.protocol import ThinkingMode
-from template_families import SPECIALS, TEMPLATES, build_tokenizer
 
 FAMILIES = {name: ChatTemplate(build_tokenizer(template)) for name, template in TEMPLATES.items()}
 OPENING = [{"role": "system", "content": "Teach."}, {"role": "user", "content": "hello, help me"}]
@@ -52,7 +52,9 @@ class TestEveryFamily:
         full += [{"role": "assistant", "content": "What have you tried?"}]
         full += [{"role": "user", "content": "I added 3 and 4."}]
         rendered = tokenizer.apply_chat_template(full, add_generation_prompt=True, tokenize=False)
-        if name == "prefilled":  # the sampled turn followed an open thinking tag, which history does not repeat
+        if (
+            name == "prefilled"
+        ):  # the sampled turn followed an open thinking tag, which history does not repeat
             rendered = rendered.replace("assistant\nWhat", "assistant\n<think>\nWhat")
         assert tokenizer.decode(ledger.ids) == rendered
         assert ledger.ids == tokenizer.encode(rendered, add_special_tokens=False)
@@ -114,7 +116,12 @@ class TestLedger:
             with pytest.raises(ValueError, match="log-probability"):
                 ledger.add_sampled([1], [bad])
 
-    @given(st.lists(st.tuples(st.lists(st.integers(0, 255), min_size=1, max_size=20), st.text(max_size=30)), max_size=6))
+    @given(
+        st.lists(
+            st.tuples(st.lists(st.integers(0, 255), min_size=1, max_size=20), st.text(max_size=30)),
+            max_size=6,
+        )
+    )
     def test_invariants_hold_for_any_dialogue(self, turns: list[tuple[list[int], str]]) -> None:
         ledger = TokenLedger(FAMILIES["header"], OPENING, max_response_tokens=200)
         for ids, text in turns:
@@ -147,7 +154,10 @@ class TestRefusals:
         ("template", "message"),
         [
             (None, "no chat template"),
-            ("{% for m in messages %}{{ m.role }}: {{ m.content }}<|end|>{% endfor %}", "no generation prompt"),
+            (
+                "{% for m in messages %}{{ m.role }}: {{ m.content }}<|end|>{% endfor %}",
+                "no generation prompt",
+            ),
             (
                 "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
                 "{% if add_generation_prompt %}assistant:{% endif %}",

@@ -28,7 +28,7 @@ class ScriptedTutor:
 
     thinking_mode = ThinkingMode.NONE
 
-    def __init__(self, *lines: str | None | Exception, finish: FinishReason = FinishReason.STOP) -> None:
+    def __init__(self, *lines: str | Exception | None, finish: FinishReason = FinishReason.STOP) -> None:
         self._lines, self._finish = list(lines), finish
 
     def count_tokens(self, text: str) -> int:
@@ -55,7 +55,12 @@ class ScriptedStudent:
 
 async def run(tutor: ScriptedTutor, student: ScriptedStudent | None = None, *, seed: int = 1) -> Transcript:
     return await run_dialogue(
-        PROBLEM, opener=OPENER, tutor=tutor, student=student or ScriptedStudent(), settings=SETTINGS, seed=seed
+        PROBLEM,
+        opener=OPENER,
+        tutor=tutor,
+        student=student or ScriptedStudent(),
+        settings=SETTINGS,
+        seed=seed,
     )
 
 

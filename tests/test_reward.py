@@ -53,7 +53,9 @@ def settings(**changes: object) -> RewardSettings:
 
 def tutor_turn(visible: int, thinking: int = 0, faults: tuple[TurnFault, ...] = ()) -> Turn:
     tokens = TurnTokens(visible=visible, thinking=thinking)
-    return Turn(speaker=Speaker.TUTOR, text="x" * visible, thinking="t" * thinking, tokens=tokens, faults=faults)
+    return Turn(
+        speaker=Speaker.TUTOR, text="x" * visible, thinking="t" * thinking, tokens=tokens, faults=faults
+    )
 
 
 def dialogue(*turns: Turn, end: EndReason = EndReason.TUTOR_ENDED) -> Transcript:
@@ -162,10 +164,14 @@ class TestComputeReward:
 
     def test_gate_off_ignores_the_verdicts(self) -> None:
         off = settings(gate="off")
-        assert compute_reward(EXAMPLE, verdicts(Decision.REJECT, None), post_test(13), off).total == pytest.approx(0.525)
+        assert compute_reward(
+            EXAMPLE, verdicts(Decision.REJECT, None), post_test(13), off
+        ).total == pytest.approx(0.525)
 
     def test_detector_gates_beside_the_judge_when_asked(self) -> None:
-        assert compute_reward(EXAMPLE, verdicts(), None, PAPER, detector_rejects=True).total == pytest.approx(-0.2)
+        assert compute_reward(EXAMPLE, verdicts(), None, PAPER, detector_rejects=True).total == pytest.approx(
+            -0.2
+        )
 
     def test_a_loss_is_not_shrunk_by_length(self) -> None:
         reward = compute_reward(EXAMPLE, verdicts(), post_test(3), PAPER)
@@ -219,7 +225,9 @@ class TestComputeReward:
         chosen = settings(gate=gate, end_bonus=0.1, end_penalty=0.1, thinking_bonus=0.05)
         turns = [tutor_turn(v, t) for v, t in lengths]
         decision = Decision.REJECT if rejected else Decision.ACCEPT
-        reward = compute_reward(dialogue(*turns, end=end), verdicts(decision), post_test(right, pre=pre), chosen)
+        reward = compute_reward(
+            dialogue(*turns, end=end), verdicts(decision), post_test(right, pre=pre), chosen
+        )
         assert reward.total == pytest.approx(math.fsum(reward.parts.values()), abs=1e-12)
         assert -2.0 <= reward.total <= 1.15
         if reward.gain > 0:

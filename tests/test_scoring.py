@@ -33,8 +33,12 @@ from eduardo.types import (
 )
 
 PAPER = yaml.safe_load((Path(__file__).parents[1] / "configs" / "recipe" / "paper.yaml").read_text())
-SOURCE = TestItem(problem=Problem(text="2 + 2?", answer="4"), baseline=SolveRate(value=0.5), kind=ItemKind.SOURCE)
-VARIANT = TestItem(problem=Problem(text="3 + 4?", answer="7"), baseline=SolveRate(value=0.25), kind=ItemKind.TRANSFER)
+SOURCE = TestItem(
+    problem=Problem(text="2 + 2?", answer="4"), baseline=SolveRate(value=0.5), kind=ItemKind.SOURCE
+)
+VARIANT = TestItem(
+    problem=Problem(text="3 + 4?", answer="7"), baseline=SolveRate(value=0.25), kind=ItemKind.TRANSFER
+)
 PAIR = TransferPair(id="p1", source=SOURCE, variant=VARIANT)
 RIGHT, WRONG = "so \\boxed{7}", "so \\boxed{8}"
 
@@ -67,18 +71,22 @@ class ScriptedSolver:
         request = self._requests.pop(0) if self._requests else EndpointUnavailable("student is down")
         if isinstance(request, Exception):
             raise request
-        return tuple(Completion(text=t, finish=FinishReason.STOP, reasoning=None, num_tokens=None) for t in request)
+        return tuple(
+            Completion(text=t, finish=FinishReason.STOP, reasoning=None, num_tokens=None) for t in request
+        )
 
 
 class ScriptedJudge:
-    def __init__(self, *decisions: Decision | None | Exception) -> None:
+    def __init__(self, *decisions: Decision | Exception | None) -> None:
         self._decisions = decisions
 
     async def judge(self, transcript: Transcript, *, seed: int) -> tuple[Verdict, ...]:
         if isinstance(self._decisions[0], Exception):
             raise self._decisions[0]
         criteria = (Criterion.NO_HANDOVER, Criterion.FACTUAL)
-        return tuple(Verdict(criterion=c, decision=d, votes=()) for c, d in zip(criteria, self._decisions, strict=True))
+        return tuple(
+            Verdict(criterion=c, decision=d, votes=()) for c, d in zip(criteria, self._decisions, strict=True)
+        )
 
 
 ACCEPTS = ScriptedJudge(Decision.ACCEPT, Decision.ACCEPT)
@@ -134,7 +142,9 @@ class TestReward:
         scored = await score(judge=REJECTS, reward__gate="soft")
         assert scored.reward.total == pytest.approx(1.0 - 0.75)
 
-    async def test_the_source_problem_is_posed_where_there_is_no_variant_or_the_ablation_asks(self, score) -> None:
+    async def test_the_source_problem_is_posed_where_there_is_no_variant_or_the_ablation_asks(
+        self, score
+    ) -> None:
         without = TransferPair(id="p", source=SOURCE, variant=None)
         assert choose_item(without, "transfer") is SOURCE
         scored = await score(ScriptedSolver(["\\boxed{4}"] * 16), post_test__item="source")
@@ -179,7 +189,9 @@ class TestVoid:
         assert "11 of 16" in too_few.void_reason
 
     async def test_an_ungradable_key_voids(self, score) -> None:
-        variant = TestItem(problem=Problem(text="?", answer=""), baseline=SolveRate(value=0.1), kind=ItemKind.TRANSFER)
+        variant = TestItem(
+            problem=Problem(text="?", answer=""), baseline=SolveRate(value=0.1), kind=ItemKind.TRANSFER
+        )
         scored = await score(pair=TransferPair(id="p", source=SOURCE, variant=variant))
         assert scored.is_void
         assert "ungradable" in scored.void_reason

@@ -25,7 +25,9 @@ from eduardo.resources import configs_dir
 ONE_OR_MANY = ("data.train_files", "data.val_files")
 
 
-def compose(overrides: Sequence[str], *, extra_dir: Path | None = None, config_name: str = "train") -> DictConfig:
+def compose(
+    overrides: Sequence[str], *, extra_dir: Path | None = None, config_name: str = "train"
+) -> DictConfig:
     """The run configuration, unresolved. `extra_dir` holds further Hydra groups of the user.
 
     Raises UserError for an override that cannot be read, names no known key, or has the wrong type.
@@ -35,7 +37,9 @@ def compose(overrides: Sequence[str], *, extra_dir: Path | None = None, config_n
     search_path = [f"file://{path}" for path in (verl_config_dir(), extra_dir) if path is not None]
     fixed = [f"hydra.searchpath=[{','.join(search_path)}]"]
     with initialize_config_dir(str(configs_dir()), version_base=None):
-        groups = [text for text, override in zip(overrides, parsed, strict=True) if _is_group(override, extra_dir)]
+        groups = [
+            text for text, override in zip(overrides, parsed, strict=True) if _is_group(override, extra_dir)
+        ]
         values = [override for override in parsed if not _is_group(override, extra_dir)]
         base = _hydra(config_name, [*fixed, *groups])
         known = frozenset(key_paths(base))
@@ -53,9 +57,13 @@ def _parse(text: str) -> Override:
     try:
         override: Override = OverridesParser.create().parse_override(text)
     except HydraException:
-        raise UserError(f"cannot read {text!r}: an override is KEY=VALUE, e.g. run.seed=7 or 'run.name=\"a b\"'") from None
+        raise UserError(
+            f"cannot read {text!r}: an override is KEY=VALUE, e.g. run.seed=7 or 'run.name=\"a b\"'"
+        ) from None
     if override.is_sweep_override():
-        raise UserError(f"{text!r} names several values; a list is written [a,b], and one run takes one value")
+        raise UserError(
+            f"{text!r} names several values; a list is written [a,b], and one run takes one value"
+        )
     return override
 
 
@@ -128,7 +136,11 @@ def _hydra(config_name: str, overrides: list[str]) -> DictConfig:
 
 def _one_line(message: str) -> str:
     """Hydra's message without its list of search paths, on one line."""
-    options = re.search(r"Could not find '(?:[^']*/)?([^'/]+)/([^'/]+)'.*?Available options in '[^']*':\s*(.*?)\n\s*Config search path", message, re.S)
+    options = re.search(
+        r"Could not find '(?:[^']*/)?([^'/]+)/([^'/]+)'.*?Available options in '[^']*':\s*(.*?)\n\s*Config search path",
+        message,
+        re.DOTALL,
+    )
     if options:
         group, name, available = options.groups()
         return f"{group}={name}: no such choice; there are {', '.join(available.split())}"
@@ -137,5 +149,5 @@ def _one_line(message: str) -> str:
 
 def _register_resolvers() -> None:
     OmegaConf.register_new_resolver("sum", lambda *terms: sum(terms), replace=True)
-    started = datetime.datetime.now()
-    OmegaConf.register_new_resolver("now", lambda form: started.strftime(form), use_cache=True, replace=True)
+    started = datetime.datetime.now().astimezone()
+    OmegaConf.register_new_resolver("now", started.strftime, use_cache=True, replace=True)

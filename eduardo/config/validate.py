@@ -41,7 +41,9 @@ def _resolve(config: DictConfig) -> None:
     for name in OWN_SECTIONS:
         missing = OmegaConf.missing_keys(config[name])
         if missing:
-            raise UserError(f"{name}.{min(missing)} has no value: set it on the command line or in a config file")
+            raise UserError(
+                f"{name}.{min(missing)} has no value: set it on the command line or in a config file"
+            )
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -67,9 +69,13 @@ def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
             "log-probabilities that training is anchored on"
         )
     if rollout.temperature <= 0:
-        raise UserError("actor_rollout_ref.rollout.temperature must be above 0: greedy dialogues of a group are equal")
+        raise UserError(
+            "actor_rollout_ref.rollout.temperature must be above 0: greedy dialogues of a group are equal"
+        )
     if rollout.n < 2:
-        raise UserError("actor_rollout_ref.rollout.n must be at least 2: one dialogue has no group to be compared with")
+        raise UserError(
+            "actor_rollout_ref.rollout.n must be at least 2: one dialogue has no group to be compared with"
+        )
 
 
 def resolve_paths(config: DictConfig, base: Path) -> None:

@@ -37,7 +37,9 @@ def fields_of(target: str) -> frozenset[str]:
     node = classes.get(target.rpartition(".")[2])
     if node is None:
         return frozenset()
-    names = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
+    names = {
+        s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    }
     for base in node.bases:
         names |= fields_of(ast.unparse(base))
     return frozenset(names)

@@ -15,7 +15,9 @@ class StoppableReplayBuffer(ReplayBuffer):  # type: ignore[misc]
     """Takes `run_dir`, `poll_interval_s` and `stall_timeout_s` from `trainer.v1.sampler.sampler_kwargs`."""
 
     def __init__(self, *, sampler_kwargs: Any, **kwargs: Any) -> None:
-        super().__init__(sampler_kwargs=sampler_kwargs, poll_interval=sampler_kwargs.poll_interval_s, **kwargs)
+        super().__init__(
+            sampler_kwargs=sampler_kwargs, poll_interval=sampler_kwargs.poll_interval_s, **kwargs
+        )
         self._run_dir = Path(sampler_kwargs.run_dir)
         self._stall_timeout_s = sampler_kwargs.stall_timeout_s
         self._last_progress: tuple[object, float] = (None, 0.0)
