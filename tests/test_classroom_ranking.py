@@ -28,7 +28,6 @@ from eduardo.settings import GraderSettings, RecipeSettings
 from eduardo.types import ItemKind, Problem, TestItem, TransferPair
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-NUM_PAIRS = 22  # every topic twice
 NEAR_ZERO = 0.12
 Rewards = Mapping[str, Mapping[str, float]]  # setting → probe → mean reward
 
@@ -58,8 +57,8 @@ def rewards() -> Rewards:
 
 
 async def _measure(grader: Grader) -> Rewards:
-    chosen = templates()[::5] + templates()[3::5]
-    pairs = [await _pair(generate_pair(random.Random(t.id), t), grader) for t in chosen[:NUM_PAIRS]]
+    chosen = templates("train")[::4] + templates("test")[::2]  # every topic, seen and unseen structures
+    pairs = [await _pair(generate_pair(random.Random(t.id), t), grader) for t in chosen]
     rewards: dict[str, dict[str, list[float]]] = {s: {name: [] for name in PROBES} for s in SETTINGS}
     for name in PROBES:
         for pair in pairs:

@@ -19,14 +19,23 @@ _LOST = "I find no conversation and no criterion that I could judge."
 
 def judge(messages: Sequence[Message], rng: random.Random, params: JudgeParams) -> str:
     """One vote on the prompt. Plain words instead of a verdict when the prompt is none of ours."""
-    asked = read_prompt(messages[-1]["content"]) if messages else None
-    if asked is None:
+    found = _find(messages[-1]["content"], params.standing_error_rejects) if messages else None
+    if found is None:
         return _LOST
-    material, criterion = asked
-    violations = find_violations(material, criterion, standing_error_rejects=params.standing_error_rejects)
+    material, violations = found
     if rng.random() < params.vote_error:
         return _against_the_rules(material, violations)
     return _reject(violations[0]) if violations else _accept("No tutor turn violates the criterion.")
+
+
+@lru_cache(maxsize=64)
+def _find(prompt: str, standing_error_rejects: bool) -> tuple[Material, tuple[Violation, ...]] | None:
+    """What the rules find; kept for a while, since every prompt is asked about several times."""
+    asked = read_prompt(prompt)
+    if asked is None:
+        return None
+    found = find_violations(*asked, standing_error_rejects=standing_error_rejects)
+    return asked[0], tuple(found)
 
 
 def read_prompt(prompt: str) -> tuple[Material, Criterion] | None:
