@@ -58,9 +58,10 @@ def _near_pairs(distinct: list[Words], threshold: float) -> list[tuple[Words, Wo
     index = MinHashLSH(threshold=threshold, num_perm=_NUM_PERMUTATIONS, weights=_MISS_WEIGHTS)
     shingles = [_shingles(words) for words in distinct]
     pairs = []
-    for number, own in enumerate(shingles):
-        signature = MinHash(num_perm=_NUM_PERMUTATIONS, seed=1, hashfunc=xxhash.xxh32_intdigest)
-        signature.update_batch(list(own))
+    signatures = MinHash.generator(
+        shingles, num_perm=_NUM_PERMUTATIONS, seed=1, hashfunc=xxhash.xxh32_intdigest
+    )
+    for number, (own, signature) in enumerate(zip(shingles, signatures, strict=True)):
         near = [
             other for other in sorted(index.query(signature)) if _overlap(own, shingles[other]) >= threshold
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 import xxhash
 
@@ -15,6 +16,7 @@ _LATEX_NOISE = [
     (re.compile(r"\\[,;:! ]|~|\\q?quad(?![a-zA-Z])"), " "),
     (re.compile(r"\\[()\[\]]|\$"), " "),
 ]
+_LATEX_MARKS = frozenset("\\$~")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _SENTENCE_END = re.compile(r"[.?!:;,\s]+$")
 _NUMBER_WORD = re.compile(
@@ -29,8 +31,9 @@ NAME = "@"
 def normalize(text: str) -> str:
     """The text without differences of notation: Unicode forms, LaTeX spacing and delimiters, final stop."""
     text = unicodedata.normalize("NFKC", text)
-    for pattern, replacement in _LATEX_NOISE:
-        text = pattern.sub(replacement, text)
+    if _LATEX_MARKS & set(text):
+        for pattern, replacement in _LATEX_NOISE:
+            text = pattern.sub(replacement, text)
     return _SENTENCE_END.sub("", text)
 
 
@@ -48,6 +51,7 @@ def masked_words(text: str) -> tuple[str, ...]:
     return tuple(_mask(word) for word in _TOKEN.findall(normalize(text)))
 
 
+@lru_cache(maxsize=1 << 16)
 def _mask(word: str) -> str:
     if word[0].isdigit() or _NUMBER_WORD.fullmatch(word.casefold()):
         return NUMBER
