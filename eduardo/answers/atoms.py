@@ -20,7 +20,7 @@ _BASED = re.compile(r"\(?([0-9A-Z]+)\)?_\s*(?:\{\s*(?:\\text\s*\{)?\s*(\w+)\s*\}
 _DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s'’\"./&!?,;-])*")
 _WORD_SEPARATOR = re.compile(r"\s*(?:[,;]|\b(?:and|or)\b)\s*")
-_FORMULA_LETTERS = re.compile(r"(?:[abcdkmnpqrstuvwxyz]{1,3}|[A-Z]|[A-Z]{2,4})")
+_FORMULA_LETTERS = re.compile(r"(?![^au][au][^au]$)[abcdkmnpqrstuvwxyz]{1,3}|[A-Z]{1,4}")  # abc, but not cat
 
 
 def read_number(text: str) -> Scalar | None:

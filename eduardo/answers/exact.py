@@ -40,7 +40,7 @@ def check_key(key: str) -> str | None:
 
 def read_key(key: str) -> Key | str:
     """The key, read, or the reason why it cannot be graded against."""
-    if not clean(key):
+    if not clean(key).strip("$"):
         return "the key is empty"
     if key.strip() in _PLACEHOLDERS:
         return f"the key is a placeholder ({key.strip()})"

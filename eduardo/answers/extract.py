@@ -29,9 +29,8 @@ _BARE_ANSWER = re.compile(
 )
 _BETWEEN = re.compile(r"(?:[\s$*]|\\[()\[\],; ]|\\text\{|\}|,|;|\band\b|\bor\b)*", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[,;]|and|or", re.IGNORECASE)
-_STATED = re.compile(
-    r"(?:^|(?<=[.!?:;,\n*]|\s))(?:final(?:\s+answer)?|answer)\**\s*(?::|=|\bis\b)\s*:?\s*(?P<answer>\S[^\n]*)\Z",
-    re.IGNORECASE,
+_STATES = re.compile(
+    r"(?<![A-Za-z])(?:final(?:\s+answer)?|answer)\**\s*(?::|=|\bis\b)\s*:?\s*", re.IGNORECASE
 )
 _NEXT_SENTENCE = re.compile(r"[.!?;]\s")
 _TAIL_CHARS = 300  # a final sentence that is longer states no answer
@@ -114,10 +113,10 @@ def _stated_answer(text: str) -> str | None:
     """Answer stated in so many words by the last sentence of `text`."""
     tail = text.rstrip()[-_TAIL_CHARS:]
     line = tail.rpartition("\n")[2]
-    statements = list(_STATED.finditer(line))
+    statements = list(_STATES.finditer(line))
     if not statements:
         return None
-    answer = statements[-1]["answer"].strip().strip("*").strip().rstrip(".").strip()
+    answer = line[statements[-1].end() :].strip("* ").rstrip(".").strip()
     if not answer or _NEXT_SENTENCE.search(answer):
         return None
     return answer
