@@ -191,7 +191,7 @@ class TestInThePostTest:
 
     def test_steps_that_the_tutor_told_count_less_and_only_when_they_can_be_seen(self) -> None:
         assert chance(TOLD, masked=True) == COLD
-        assert COLD + 0.3 < chance(TOLD, masked=False) < chance(GUIDED, masked=False)
+        assert COLD + 0.3 < chance(TOLD, masked=False) < chance(GUIDED[:4], masked=False)
 
     def test_a_bare_answer_hardly_helps(self) -> None:
         assert COLD < chance([ANSWER], masked=False) < COLD + 0.1

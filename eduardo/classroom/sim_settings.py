@@ -22,6 +22,7 @@ class StudentParams(Settings):
     cold_max: Share
     attempt_right: Share
     attempt_declined: Share
+    attempt_guess: Share
     max_attempts: Count
     step_right: Share
     step_unsure: Share
@@ -39,6 +40,10 @@ class StudentParams(Settings):
         if not self.cold_min <= self.cold_max <= self.ceiling:
             raise ValueError(
                 "cold_min <= cold_max <= ceiling must hold, or tutoring could make a student worse"
+            )
+        if self.told_weight > self.written_weight:
+            raise ValueError(
+                "told_weight is above written_weight: this student would learn best by being told"
             )
         return self
 

@@ -199,7 +199,9 @@ def _attempt(problem: SimProblem, memory: Memory, rng: random.Random, params: St
     if rng.random() < params.attempt_right * cold_chance(problem, params):
         return _say(step, problem, rng)
     wrong = _wrong_step(step, rng)
-    return _say(wrong, problem, rng) if rng.random() < 0.5 else f"I guess the answer is {wrong.value}."
+    if rng.random() < params.attempt_guess:
+        return f"I guess the answer is {wrong.value}."
+    return _say(wrong, problem, rng)
 
 
 def _explain(problem: SimProblem, memory: Memory) -> str:
