@@ -24,6 +24,9 @@ class Command:
 
 
 COMMANDS = {
+    "train": Command(
+        "eduardo.train.__main__", "train a tutor: dialogues, post-test, judge, reward, policy update"
+    ),
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
     ),

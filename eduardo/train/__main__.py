@@ -1,6 +1,9 @@
+"""`python -m eduardo.train`."""
+
 import sys
 
 from eduardo.console import run_main
 from eduardo.train.command import main
 
-sys.exit(run_main(main))
+if __name__ == "__main__":
+    sys.exit(run_main(main))
