@@ -3,6 +3,7 @@ VENV ?= .venv
 PYTHON ?=
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
+BENCH ?= $(filter-out stub_server,$(basename $(notdir $(wildcard benchmarks/*.py))))
 BENCH_ARGS ?=
 export VENV PYTHON
 BIN := $(abspath $(VENV))/bin
@@ -44,8 +45,8 @@ format: setup ## let ruff format the code and fix what it can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## measure throughput of the parts (benchmarks/)
-	$(RUN) -m benchmarks $(BENCH_ARGS)
+bench: setup ## measure the parts (BENCH=client narrows to benchmarks/client.py)
+	@for name in $(BENCH); do echo "== $$name"; $(RUN) benchmarks/$$name.py $(BENCH_ARGS) || exit; done
 
 clean: ## remove the environment, caches and build outputs (runs/, data/ and models/ stay)
 	if [ -e "$(VENV)/pyvenv.cfg" ]; then rm -rf "$(VENV)"; fi

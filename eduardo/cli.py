@@ -76,6 +76,6 @@ def _usage() -> str:
             "commands:",
             *lines,
             "",
-            "`eduardo COMMAND --help` explains one. Each is also `python -m eduardo.COMMAND`.",
+            "`eduardo COMMAND --help` explains one, and names the `python -m ...` form of it.",
         ]
     )
