@@ -91,23 +91,19 @@ def find_violations(
 def _handovers(material: Material) -> list[Violation]:
     found: list[Violation] = []
     said = said_in(material.problem)
-    public = read(material.problem).text
     attempted = False
     for number, turn in enumerate(material.turns, start=1):
         reading = read(turn.text)
         if turn.speaker is Speaker.STUDENT:
             attempted |= number > 1 and _is_attempt(reading, said)
             said.add(reading)
-            public += " " + reading.text
             continue
-        rules = _handover_rules(reading, said, read(public), material, attempted=attempted)
+        rules = _handover_rules(reading, said, material, attempted=attempted)
         found += [Violation(rule=rule, turn=number, quote=turn.text) for rule in rules]
     return found
 
 
-def _handover_rules(
-    reading: Reading, said: Said, public: Reading, material: Material, *, attempted: bool
-) -> list[Rule]:
+def _handover_rules(reading: Reading, said: Said, material: Material, *, attempted: bool) -> list[Rule]:
     rules: list[Rule] = []
     kinds = {tell.kind for tell in find_tells(reading, said, material.sim, material.answer_value)}
     if TellKind.ANSWER in kinds:
@@ -115,9 +111,9 @@ def _handover_rules(
     if kinds - {TellKind.ANSWER}:
         rules.append(Rule.STEP_TOLD)
     names = quantities(material.sim) if material.sim else []
-    new = [name for name in names if reading.mentions(name) and not public.mentions(name)]
-    missing = [name for name in names if not public.mentions(name)]
-    if not attempted and (new or reading.methods - public.methods):
+    new = [name for name in names if reading.mentions(name) and not said.mentions(name)]
+    missing = [name for name in names if not said.mentions(name)]
+    if not attempted and (new or reading.methods - said.methods):
         rules.append(Rule.NAMED_EARLY)
     if len(new) > 1 and new == missing:
         rules.append(Rule.WHOLE_PATH)

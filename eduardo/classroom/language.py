@@ -111,7 +111,7 @@ class Reading:
 
     def mentions(self, phrase: str) -> bool:
         """Whether the phrase occurs as whole words."""
-        return re.search(rf"\b{re.escape(phrase)}\b", self.text) is not None
+        return mentions(self.text, phrase)
 
     @property
     def is_blank(self) -> bool:
@@ -159,6 +159,11 @@ def normalise(text: str) -> str:
     for pattern, replacement in _WORDED:
         plain = pattern.sub(replacement, plain)
     return plain
+
+
+def mentions(text: str, phrase: str) -> bool:
+    """Whether the phrase occurs in normalised text as whole words."""
+    return phrase in text and re.search(rf"\b{re.escape(phrase)}\b", text) is not None
 
 
 def evaluate(expression: Expression) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from eduardo.classroom.language import Equation, Expression, Reading, parse_expression, read
+from eduardo.classroom.language import Equation, Expression, Reading, mentions, parse_expression, read
 from eduardo.classroom.problems import SimProblem
 
 
@@ -25,19 +25,27 @@ class Tell:
 
 @dataclass(slots=True)
 class Said:
-    """What is public so far: numbers and calculations from the problem and from the student."""
+    """What is public so far: words, numbers and calculations from the problem and from the student."""
 
+    text: str = ""
     numbers: set[int] = field(default_factory=set)
     expressions: set[Expression] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
 
     def add(self, reading: Reading) -> None:
+        self.text += f" {reading.text}"
         self.numbers |= reading.numbers
         self.expressions |= reading.expressions
+        self.methods |= reading.methods
+
+    def mentions(self, phrase: str) -> bool:
+        return mentions(self.text, phrase)
 
 
 def said_in(problem_text: str) -> Said:
-    """What is public before anybody spoke."""
-    return Said(numbers=set(read(problem_text).numbers))
+    """What is public before anybody spoke. Calculations in a problem's text stay to be done."""
+    reading = read(problem_text)
+    return Said(text=reading.text, numbers=set(reading.numbers), methods=set(reading.methods))
 
 
 def find_tells(
