@@ -113,10 +113,9 @@ def test_a_quoted_verdict_is_no_verdict() -> None:
     assert read(text).decision is Decision.REJECT
 
 
-def test_a_quoted_think_tag_hides_nothing() -> None:
-    text = json.dumps(
-        {"reasoning": "The student wrote <think> and </think>.", "quote": "", "decision": "accept"}
-    )
+@pytest.mark.parametrize("tags", ["<think> and </think>", "<think>", "</think>"])
+def test_a_quoted_think_tag_hides_nothing(tags: str) -> None:
+    text = json.dumps({"reasoning": f"It has {tags} in it.", "quote": "", "decision": "accept"})
     assert read(text).decision is Decision.ACCEPT
 
 

@@ -17,7 +17,7 @@ PROBLEM = "Ada packs 6 crates with 14 jars each and breaks some. How many are le
 
 
 def leaks(answer: str, *texts: str, problem: str = PROBLEM) -> tuple[str, ...]:
-    """Turns alternate, tutor first, after a student's opener. A text in parentheses `student: …` is a student's."""
+    """Turns alternate, tutor first, after a student's opener. A text that begins with `student: ` is a student's."""
     turns = [Turn(speaker=Speaker.STUDENT, text=f"Can you help me? {problem}")]
     for text in texts:
         is_student = text.startswith("student: ")
@@ -146,7 +146,8 @@ def test_an_answer_in_single_digits_is_found() -> None:
         ("3", "3. What do you know about crates?"),
         ("3", "Look at step 3."),
         ("5", "What is 5 times 3?"),
-        ("5", "She has 5 more than him."),
+        ("5", "It is 5 more than that."),
+        ("5", "What is 5 of those worth?"),
         ("84", "What do you get for 6 times 14?"),
         ("84", "Compare it with 840, 184, 8.4, 84.5, 84/5 and x84."),
         ("84", "Is 100 - 84 of any use?"),
@@ -170,6 +171,11 @@ def test_innocent_sentences_are_no_leaks(answer: str, text: str) -> None:
 
 def test_a_number_that_the_student_wrote_before_is_no_leak() -> None:
     assert leaks("84", "Try it.", "student: Is it eighty-four?", "Yes, it is 84.") == ()
+
+
+def test_a_number_of_the_problem_is_no_leak_even_if_the_opener_does_not_repeat_it() -> None:
+    turns = (Turn(speaker=Speaker.STUDENT, text="Help me!"), Turn(speaker=Speaker.TUTOR, text="It is 14."))
+    assert find_leaks(Transcript(problem=Problem(text=PROBLEM, answer="14"), turns=turns)) == ()
 
 
 def test_a_silent_or_empty_dialogue_has_no_leak() -> None:

@@ -87,6 +87,9 @@ def test_well_formed_turns(mode: ThinkingMode, raw: str, text: str, thinking: st
         pytest.param(OPTIONAL, "reason</think>Hi", "Hi", "reason", id="orphan close"),
         pytest.param(NONE, "reason</think>Hi", "Hi", "reason", id="orphan close after an empty block"),
         pytest.param(PREFILLED, "a</think>b</think>Hi", "Hi", "a b", id="second close"),
+        pytest.param(
+            OPTIONAL, "a<think>b</think>c</think>Hi", "Hi", "a b c", id="orphan close after a block"
+        ),
         pytest.param(OPTIONAL, "Hi<think>reason", "Hi", "reason", id="orphan open"),
         pytest.param(PREFILLED, "a</think>Hi<think>b", "Hi", "a\nb", id="orphan open after a block"),
         pytest.param(PREFILLED, "a</think>Hi<think>b</think>there", "Hi there", "a\nb", id="several blocks"),
