@@ -23,12 +23,12 @@ def test_any_text_can_be_read(text: str) -> None:
     read(text)
 
 
-@pytest.mark.timeout(5)
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize(
     "unit", ["9", "1.", "a ", "say ", "1 * 1 = ", "the answer is ", "why ", "multiply 1 by "]
 )
 def test_long_texts_are_read_in_linear_time(unit: str) -> None:
-    read(unit * 20_000)
+    read(unit * 5_000)
 
 
 @pytest.mark.parametrize(
