@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +19,23 @@ from eduardo.console import run_main
 from eduardo.dataset import Band, HubDataset, LocalFolder, PairSource, SelectionSettings
 from eduardo.dataset.build import BuildSettings, build_near_transfer
 from eduardo.dataset.checks import SameAnswer
-from eduardo.dataset.report import print_report
+from eduardo.dataset.report import BuildReport, print_report
+from eduardo.education_dialogue.build import ConversationSettings, build_education_dialogue
+from eduardo.education_dialogue.reading import ConversationFolder
 from eduardo.errors import UserError
 from eduardo.resources import configs_dir
+
+
+class DatasetName(StrEnum):
+    NEAR_TRANSFER = "near_transfer"
+    EDUCATION_DIALOGUE = "education_dialogue"
+
+
+class Format(StrEnum):
+    SFT = "sft"
+    RL = "rl"
+    BOTH = "both"
+
 
 app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -38,29 +53,48 @@ A folder with a train and a test file (.jsonl, .json, .jsonl.gz, .json.gz or .pa
 The published set (--revision pins a commit):
 
     python -m eduardo.process_dataset --hf-dataset dmacjam/eduardoRL-transfer-dataset --out-dir data/published
+
+Education Dialogue, for a warm start and for the environment:
+
+    python -m eduardo.process_dataset --dataset education_dialogue --data-dir dialogues --out-dir data/dialogues
 """
 _SOURCE = "Where the rows come from (default: the embedded starter set)"
 _SIZE = "How many rows"
 _FILTER = "Which rows"
 _OUTPUT = "What is written"
+# Flags that mean nothing for one of the data sets are refused there, not ignored.
+_ONLY = {
+    DatasetName.NEAR_TRANSFER: (
+        "solve_rate_min",
+        "solve_rate_max",
+        "holdout_solve_rate_min",
+        "holdout_solve_rate_max",
+        "min_graded",
+        "similarity",
+        "tutor_prompt",
+    ),
+    DatasetName.EDUCATION_DIALOGUE: ("format_",),
+}
 
 
-def _option(panel: str, help_text: str, **limits: Any) -> Any:
-    return typer.Option(help=help_text, rich_help_panel=panel, **limits)
+def _option(panel: str, help_text: str, *names: str, **limits: Any) -> Any:
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, **limits)
 
 
 @app.command(epilog=_EPILOG)
 def process_dataset(
+    context: typer.Context,
     out_dir: Annotated[Path, _option(_OUTPUT, "Folder to write to; made if absent.")],
-    data_dir: Annotated[Path | None, _option(_SOURCE, "Folder with a train and a test file.")] = None,
+    dataset: Annotated[DatasetName, _option(_SOURCE, "Kind of data.")] = DatasetName.NEAR_TRANSFER,
+    data_dir: Annotated[Path | None, _option(_SOURCE, "Folder with train and test files.")] = None,
     hf_dataset: Annotated[str | None, _option(_SOURCE, "Data set of the Hugging Face Hub.")] = None,
     revision: Annotated[str | None, _option(_SOURCE, "Commit, tag or branch of --hf-dataset.")] = None,
     num_train: Annotated[
-        int | None, _option(_SIZE, "At most so many rows in train.parquet (default: all).", min=1)
+        int | None, _option(_SIZE, "At most so many rows for train; all if absent.", min=1)
     ] = None,
-    num_test: Annotated[int, _option(_SIZE, "Rows of val.parquet, taken from the train split.", min=1)] = 100,
+    num_test: Annotated[int, _option(_SIZE, "Rows for val, out of the train split.", min=1)] = 100,
     num_holdout: Annotated[
-        int | None, _option(_SIZE, "At most so many rows in test.parquet (default: all).", min=1)
+        int | None, _option(_SIZE, "At most so many rows for test; all if absent.", min=1)
     ] = None,
     seed: Annotated[int, _option(_SIZE, "Decides which rows go where.", min=0)] = 42,
     solve_rate_min: Annotated[float, _option(_FILTER, "Lowest rates in train, val.", min=0, max=1)] = 0.02,
@@ -72,10 +106,12 @@ def process_dataset(
         float,
         _option(_FILTER, "Share of common wording that makes problems near-duplicates.", min=0.2, max=1),
     ] = 0.5,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a faulty row.", rich_help_panel=_FILTER)
-    ] = False,
+    strict: Annotated[bool, _option(_FILTER, "Stop at a faulty row.", "--strict")] = False,
     tutor_prompt: Annotated[str, _option(_OUTPUT, "Tutor's system prompt: default or compact.")] = "default",
+    format_: Annotated[
+        Format,
+        _option(_OUTPUT, "education_dialogue: rows for a warm start, the environment, or both.", "--format"),
+    ] = Format.BOTH,
 ) -> None:
     """Turn near-transfer pairs into [b]train.parquet[/b], [b]val.parquet[/b] and [b]test.parquet[/b].
 
@@ -83,8 +119,25 @@ def process_dataset(
     problems never lie on both sides. The same input and seed give the same bytes. Rows that are left out are
     listed with their reason in rejects.jsonl; manifest.json says what went in and what came out.
     """
-    settings = BuildSettings(
-        selection=SelectionSettings(
+    _refuse_idle_flags(context, dataset)
+    end_tag: str = _config("recipe/paper.yaml")["dialogue"]["end_tag"]
+    console = Console(highlight=False)
+    if dataset is DatasetName.EDUCATION_DIALOGUE:
+        report = build_education_dialogue(
+            _conversations(data_dir, hf_dataset, revision),
+            out_dir,
+            ConversationSettings(
+                format=format_.value,
+                num_train=num_train,
+                num_val=num_test,
+                num_test=num_holdout,
+                seed=seed,
+                end_tag=end_tag,
+                strict=strict,
+            ),
+        )
+    else:
+        selection = SelectionSettings(
             num_train=num_train,
             num_val=num_test,
             num_test=num_holdout,
@@ -93,27 +146,46 @@ def process_dataset(
             test_band=_band("--holdout-solve-rate", holdout_solve_rate_min, holdout_solve_rate_max),
             min_graded=min_graded,
             similarity=similarity,
-        ),
-        prompt_style=tutor_prompt,
-        end_tag=_config("recipe/paper.yaml")["dialogue"]["end_tag"],
-        strict=strict,
-    )
-    from eduardo.answers import check_key
-
-    console = Console(highlight=False)
-    with _source(data_dir, hf_dataset, revision, console) as source, _same_answer() as same:
-        report = build_near_transfer(source, out_dir, settings, check_key=check_key, same_answer=same)
+        )
+        settings = BuildSettings(
+            selection=selection, prompt_style=tutor_prompt, end_tag=end_tag, strict=strict
+        )
+        with _pairs(data_dir, hf_dataset, revision, console) as source:
+            report = _near_transfer(source, out_dir, settings)
     print_report(console, report, out_dir)
 
 
+def _refuse_idle_flags(context: typer.Context, dataset: DatasetName) -> None:
+    for owner, names in _ONLY.items():
+        given = [name for name in names if str(context.get_parameter_source(name)).endswith("COMMANDLINE")]
+        if given and owner is not dataset:
+            flag = "--" + given[0].strip("_").replace("_", "-")
+            raise UserError(f"{flag} means nothing for --dataset {dataset}; leave it out")
+
+
+def _near_transfer(source: PairSource, out_dir: Path, settings: BuildSettings) -> BuildReport:
+    from eduardo.answers import check_key
+
+    with _same_answer() as same_answer:
+        return build_near_transfer(source, out_dir, settings, check_key=check_key, same_answer=same_answer)
+
+
 @contextmanager
-def _source(
+def _same_answer() -> Iterator[SameAnswer]:
+    """Whether two keys mean the same, decided by the grader that the reward uses."""
+    from eduardo.answers import Grader
+    from eduardo.settings import GraderSettings
+    from eduardo.types import Outcome
+
+    with Grader(GraderSettings(**_config("grader/default.yaml"))) as grader:
+        yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
+
+
+@contextmanager
+def _pairs(
     data_dir: Path | None, hf_dataset: str | None, revision: str | None, console: Console
 ) -> Iterator[PairSource]:
-    if data_dir is not None and hf_dataset is not None:
-        raise UserError("--data-dir and --hf-dataset exclude each other; give one")
-    if revision is not None and hf_dataset is None:
-        raise UserError("--revision goes with --hf-dataset")
+    _check_source(data_dir, hf_dataset, revision)
     if data_dir is not None:
         yield LocalFolder(data_dir)
     elif hf_dataset is not None:
@@ -122,6 +194,22 @@ def _source(
         with tempfile.TemporaryDirectory(prefix="eduardo-starter-") as folder:
             _write_starter(Path(folder), console)
             yield LocalFolder(Path(folder), kind="starter")
+
+
+def _conversations(data_dir: Path | None, hf_dataset: str | None, revision: str | None) -> PairSource:
+    _check_source(data_dir, hf_dataset, revision)
+    if data_dir is not None:
+        return ConversationFolder(data_dir)
+    if hf_dataset is not None:
+        return HubDataset(hf_dataset, revision)
+    raise UserError("--dataset education_dialogue needs --data-dir with its files, or --hf-dataset")
+
+
+def _check_source(data_dir: Path | None, hf_dataset: str | None, revision: str | None) -> None:
+    if data_dir is not None and hf_dataset is not None:
+        raise UserError("--data-dir and --hf-dataset exclude each other; give one")
+    if revision is not None and hf_dataset is None:
+        raise UserError("--revision goes with --hf-dataset")
 
 
 def _write_starter(folder: Path, console: Console) -> None:
@@ -134,17 +222,6 @@ def _write_starter(folder: Path, console: Console) -> None:
             **_config("starter_set.yaml"),
             on_progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
-
-
-@contextmanager
-def _same_answer() -> Iterator[SameAnswer]:
-    """Whether two keys mean the same, decided by the grader that the reward uses."""
-    from eduardo.answers import Grader
-    from eduardo.settings import GraderSettings
-    from eduardo.types import Outcome
-
-    with Grader(GraderSettings(**_config("grader/default.yaml"))) as grader:
-        yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
 
 
 def _band(flag: str, low: float, high: float) -> Band:

@@ -50,13 +50,14 @@ FULL_DISK = """
 import os, sys
 from pathlib import Path
 from eduardo.dataset.output_folder import output_folder
-from eduardo.dataset.rows import write_rows
+from eduardo.dataset.rows import RowWriter
 from eduardo.errors import UserError
 import pyarrow as pa
 try:
     with output_folder(Path(sys.argv[1])) as staging:
-        rows = ({"noise": os.urandom(1000).hex()} for _ in range(3000))
-        write_rows(staging.path("a.parquet"), rows, pa.schema([("noise", pa.string())]))
+        with RowWriter(staging.path("a.parquet"), pa.schema([("noise", pa.string())])) as writer:
+            for _ in range(3000):
+                writer.write({"noise": os.urandom(1000).hex()})
 except UserError as error:
     print(error)
 """
@@ -72,6 +73,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path):
         check=False,
     )
     assert "cannot be written (File too large); choose another --out-dir" in done.stdout, done.stderr
+    assert done.stderr == ""
     assert names(tmp_path) == []
 
 

@@ -26,6 +26,7 @@ class BuildReport:
     num_read: dict[str, int]  # by split of the source
     dropped: dict[str, list[Dropped]]  # by split of the source
     num_rows: dict[str, int]  # by file
+    cleaned: dict[str, dict[str, int]] = field(default_factory=dict)  # by split: what was changed, how often
     notes: list[str] = field(default_factory=list)  # facts for the reader, one sentence each
 
     def counts(self, split: str) -> dict[Rule, int]:
@@ -56,6 +57,7 @@ class BuildReport:
                 split: {rule.value: count for rule, count in self.counts(split).items()}
                 for split in self.dropped
             },
+            "num_cleaned": self.cleaned,
         }
 
 
@@ -78,6 +80,9 @@ def print_report(console: Console, report: BuildReport, out_dir: Path) -> None:
     for rule in Rule:
         if any(rule in by_rule for by_rule in counts):
             table.add_row(f"- {rule.value}", *(str(by_rule.get(rule, "")) for by_rule in counts))
+    changes = [report.cleaned.get(split, {}) for split in report.num_read]
+    for change in dict.fromkeys(change for by_change in changes for change in by_change):
+        table.add_row(f"~ {change}", *(str(by_change.get(change, "")) for by_change in changes))
     table.add_section()
     for name, num_rows in report.num_rows.items():
         source = "test" if "test" in name else "train"

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 import pyarrow as pa
@@ -111,21 +111,42 @@ def from_row(row: Mapping[str, Any]) -> TransferPair:
     return TransferPair(id=str(info["id"]), source=source, variant=variant, notes=_plain(info.get("notes")))
 
 
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema = SCHEMA) -> int:
-    """Write `rows` to one Parquet file, batch by batch, and return how many. Same rows, same bytes."""
-    num_rows = 0
-    batch: list[Mapping[str, Any]] = []
-    # A Python file object, so that a full disk raises an OSError with its number.
-    with path.open("wb") as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+class RowWriter:
+    """Writes rows to one Parquet file, batch by batch. Same rows, same bytes. A context manager."""
+
+    def __init__(self, path: Path, schema: pa.Schema = SCHEMA) -> None:
+        self._schema = schema
+        # A Python file object, so that a full disk raises an OSError with its number.
+        self._stream = path.open("wb")
+        self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd")
+        self._batch: list[Mapping[str, Any]] = []
+        self.num_rows = 0
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        self._batch.append(row)
+        self.num_rows += 1
+        if len(self._batch) == _BATCH_ROWS:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._stream, self._writer:
+            if kind is None:
+                self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_batch(pa.RecordBatch.from_pylist(self._batch, schema=self._schema))
+        self._batch = []
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write `rows` of SCHEMA to one Parquet file and return how many."""
+    with RowWriter(path) as writer:
         for row in rows:
-            batch.append(row)
-            num_rows += 1
-            if len(batch) == _BATCH_ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
-                batch = []
-        if batch or not num_rows:
-            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=schema))
-    return num_rows
+            writer.write(row)
+    return writer.num_rows
 
 
 def to_json_text(value: Mapping[str, object]) -> str:
