@@ -43,7 +43,9 @@ def test_a_void_dialogue_moves_neither_the_others_nor_the_policy():
 
 
 def test_the_reward_of_a_void_dialogue_is_never_read():
-    assert advantages([0.6, 0.7, 0.65, math.nan], void=[3]) == pytest.approx([-0.05, 0.05, 0.0, 0.0], abs=1e-6)
+    assert advantages([0.6, 0.7, 0.65, math.nan], void=[3]) == pytest.approx(
+        [-0.05, 0.05, 0.0, 0.0], abs=1e-6
+    )
 
 
 def test_a_single_valid_member_gets_exactly_zero():

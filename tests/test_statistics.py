@@ -45,7 +45,10 @@ class TestClusteredRate:
 
     def test_matches_wilson_for_independent_values(self) -> None:
         estimate = clustered_rate([True] * 30 + [False] * 70, range(100))
-        assert (estimate.low, estimate.high) == (pytest.approx(0.2189, abs=2e-3), pytest.approx(0.3958, abs=2e-3))
+        assert (estimate.low, estimate.high) == (
+            pytest.approx(0.2189, abs=2e-3),
+            pytest.approx(0.3958, abs=2e-3),
+        )
 
     def test_identical_dialogues_of_one_problem_count_once(self) -> None:
         alone = clustered_rate([True] * 3 + [False] * 7, range(10))

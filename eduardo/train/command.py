@@ -62,7 +62,10 @@ def _train(config: DictConfig, settings: TrainSettings) -> int:
         stopping = _Stopping(folder.path)
         process = TrainingProcess(folder, settings.run.env)
         try:
-            with _signals(stopping), RunProgress(console, total_steps=num_steps(config), first_step=0) as progress:
+            with (
+                _signals(stopping),
+                RunProgress(console, total_steps=num_steps(config), first_step=0) as progress,
+            ):
                 status = _watch(process, folder, progress, stopping)
         finally:
             process.close()
@@ -85,7 +88,11 @@ def _watch(process: TrainingProcess, folder: RunFolder, progress: RunProgress, s
 def _result(folder: RunFolder, status: int, stopping: _Stopping, console: Console) -> int:
     ended = read_status(folder.status)
     if stopping.signal_number is not None and (stopping.now or (ended and not ended["failed"])):
-        how = "killed" if stopping.now else f"stopped after step {ended['step'] if ended else '?'}, checkpoint saved"
+        how = (
+            "killed"
+            if stopping.now
+            else f"stopped after step {ended['step'] if ended else '?'}, checkpoint saved"
+        )
         console.print(f"{how}; the same command continues it", highlight=False)
         return SIGNAL_STATUS + stopping.signal_number
     if ended and ended["failed"]:

@@ -10,8 +10,18 @@ Rows = Sequence[Mapping[str, float]]
 PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Reward", (("reward_total", "mean reward"),)),
     ("Learning gain Δ", (("delta", "Δ of tested dialogues"),)),
-    ("Rejected by the judge", (("rejected_no_handover", "leak"), ("rejected_factual_correctness", "teaching"))),
-    ("Why dialogues ended", (("ended_tutor_ended", "tutor ended"), ("ended_turn_limit", "turn limit"), ("ended_token_budget", "token budget"))),
+    (
+        "Rejected by the judge",
+        (("rejected_no_handover", "leak"), ("rejected_factual_correctness", "teaching")),
+    ),
+    (
+        "Why dialogues ended",
+        (
+            ("ended_tutor_ended", "tutor ended"),
+            ("ended_turn_limit", "turn limit"),
+            ("ended_token_budget", "token budget"),
+        ),
+    ),
     ("Tutor turns", (("num_tutor_turns", "turns per dialogue"),)),
     ("Tokens per tutor turn", (("tutor_visible_tokens", "visible"), ("tutor_thinking_tokens", "thinking"))),
 )

@@ -8,7 +8,9 @@ from pathlib import Path
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _RAY_PREFIX = re.compile(r"^\(\S+ pid=\d+[^)]*\)\s*")
-_ERROR = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Timeout))(?:\([^)]*\))?: (?P<text>.+)")
+_ERROR = re.compile(
+    r"^(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Timeout))(?:\([^)]*\))?: (?P<text>.+)"
+)
 _TAIL_BYTES = 200_000
 MAX_CHARS = 400
 

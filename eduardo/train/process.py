@@ -40,7 +40,9 @@ class TrainingProcess:
     def _environment(self, folder: RunFolder, env: Mapping[str, str]) -> dict[str, str]:
         return {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(dict.fromkeys(p for p in [*_import_roots(), *_inherited_roots()] if p)),
+            "PYTHONPATH": os.pathsep.join(
+                dict.fromkeys(p for p in [*_import_roots(), *_inherited_roots()] if p)
+            ),
             "TENSORBOARD_DIR": str(folder.path / "tensorboard"),
             "RAY_TMPDIR": self._ray_dir,
             "RAY_USAGE_STATS_ENABLED": "0",

@@ -36,7 +36,9 @@ class RunProgress:
                 console=self._console,
             )
             self._bar.start()
-            self._task = self._bar.add_task("starting verl, Ray and vLLM", total=self._total, completed=self._done)
+            self._task = self._bar.add_task(
+                "starting verl, Ray and vLLM", total=self._total, completed=self._done
+            )
         else:
             self._console.print("starting verl, Ray and vLLM (some minutes on a laptop)")
         return self
@@ -91,10 +93,7 @@ def duration(seconds: float) -> str:
 def _summary(metrics: Metrics, prefix: str) -> str:
     reward, delta = metrics.get(f"{prefix}/reward_total"), metrics.get(f"{prefix}/delta")
     leak, void = metrics.get(f"{prefix}/rejected_no_handover"), metrics[f"{prefix}/void_share"]
-    return (
-        f"reward {_number(reward)}  Δ {_number(delta)}  leaks {_percent(leak)}  "
-        f"void {_percent(void)}"
-    )
+    return f"reward {_number(reward)}  Δ {_number(delta)}  leaks {_percent(leak)}  void {_percent(void)}"
 
 
 def _number(value: float | None) -> str:

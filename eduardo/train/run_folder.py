@@ -19,7 +19,17 @@ from omegaconf import DictConfig, OmegaConf
 from eduardo.config import TrainSettings
 from eduardo.errors import UserError
 
-PACKAGES = ("eduardo", "verl", "vllm", "torch", "ray", "transformers", "TransferQueue", "tensordict", "math-verify")
+PACKAGES = (
+    "eduardo",
+    "verl",
+    "vllm",
+    "torch",
+    "ray",
+    "transformers",
+    "TransferQueue",
+    "tensordict",
+    "math-verify",
+)
 
 
 @dataclass(frozen=True, slots=True)

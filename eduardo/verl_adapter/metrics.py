@@ -80,7 +80,11 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
     """The lines of a journal in order; an unfinished last line is left out."""
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    return [
+        json.loads(line)
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
 
 
 def drop_steps_after(path: Path, step: int) -> None:
@@ -89,7 +93,9 @@ def drop_steps_after(path: Path, step: int) -> None:
     if not path.is_file():
         return
     tmp = path.with_suffix(".tmp")
-    tmp.write_text("".join(json.dumps(line) + "\n" for line in lines if line["step"] <= step), encoding="utf-8")
+    tmp.write_text(
+        "".join(json.dumps(line) + "\n" for line in lines if line["step"] <= step), encoding="utf-8"
+    )
     tmp.replace(path)
 
 

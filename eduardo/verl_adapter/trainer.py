@@ -131,7 +131,9 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     @staticmethod
     def _reward_infos(batch: KVBatchMeta) -> list[metrics.DialogueNumbers]:
-        data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"])
+        data = tq.kv_batch_get(
+            keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
+        )
         return [fields["reward_extra_info"] for fields in list(data["extra_fields"])]
 
     def _compute_old_log_prob(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
