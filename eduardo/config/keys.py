@@ -12,7 +12,7 @@ from eduardo.config.verl_schema import OPEN_MAPPINGS, fields_of
 
 def key_paths(config: DictConfig, prefix: str = "") -> Iterator[str]:
     """Dotted paths of all nodes, inner ones included. A list is a leaf."""
-    for key in config:
+    for key in map(str, config):
         path = f"{prefix}{key}"
         yield path
         if OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):

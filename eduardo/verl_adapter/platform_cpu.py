@@ -55,7 +55,7 @@ class _CpuDevice(types.ModuleType):
 
 
 @PlatformRegistry.register(platform="cpu")
-class CpuPlatform(PlatformBase):
+class CpuPlatform(PlatformBase):  # type: ignore[misc]
     device_name = "cpu"
     vendor_name = "cpu"
     device_module = _CpuDevice()
