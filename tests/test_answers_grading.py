@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -32,7 +33,7 @@ def is_right(grader: Grader, key: str, attempt: str) -> bool:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
-def test_recorded_pair(grader: Grader, row: dict[str, str]) -> None:
+def test_recorded_pair(grader: Grader, row: dict[str, Any]) -> None:
     assert is_right(grader, row["answer_key"], row["attempt"]) == row["correct"]
 
 

@@ -90,7 +90,7 @@ _SPELLING = (("<=", "\\le "), (">=", "\\ge "), ("!=", "\\ne "), ("+/-", "\\pm ")
 
 
 def clean(text: str) -> str:
-    """Return `text` without delimiters, outer box and styling, in one spelling. `clean(clean(x)) == clean(x)`."""
+    """Return `text` without delimiters, outer box and styling, in one spelling."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _join_scripts(text.translate(_UNICODE)))
     text = strip_delimiters(text)

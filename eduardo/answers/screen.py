@@ -18,7 +18,7 @@ _TOWER = re.compile(r"\^\s*\{?\s*\(?\s*[\d.]+\s*\^|\^\s*\{[^{}]*\d\s*\^\s*\{?\s*
 _BIG_EXPONENT = re.compile(rf"\^\s*[{{(]?\s*-?{_BIG}")
 _FACTORIAL = re.compile(rf"{_BIG}\s*\)?!|\^\s*\{{?\s*\d+\s*\}}?\s*[)}}]\s*!|!\s*\)*\s*!")
 _BIG_OPERATOR = re.compile(r"\\(?:sum|prod|binom|int|lim)(?![A-Za-z])")
-_BIG_BOUND = re.compile(rf"{_BIG}|\d\s*\^")
+_BIG_BOUND = re.compile(rf"{_BIG}|\{{[^{{}}]*\d\s*\^")
 
 
 def screen(text: str) -> None:

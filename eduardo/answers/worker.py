@@ -1,8 +1,10 @@
-"""The second comparison, by math-verify: a process that may be killed, `python -m eduardo.answers.worker`.
+"""The second comparison, by math-verify, outside the program: `python -m eduardo.answers.worker`.
 
-Protocol: one JSON line `[key, answer, limit_s]` in, one JSON line "right", "wrong" or "unknown" out, in that order;
-the first line out is "ready". The process ends when its input does. A pair that takes longer than its limit ends the
-process from inside too (an alarm that nothing handles), so that no worker outlives a killed parent.
+Each pair is judged by a fork of this process, which has math-verify loaded and warm: a pair that takes too long is
+killed on time, the next one need not wait for a start, and whatever a pair allocates or caches is gone after it.
+
+Protocol: one JSON line `[key, answer, limit_s]` in, one JSON line "right", "wrong", "unknown" or "timeout" out, in
+that order; the first line out is "ready". The process ends when its input does.
 """
 
 from __future__ import annotations
@@ -12,20 +14,30 @@ import json
 import logging
 import os
 import resource
+import select
 import signal
 import sys
 from typing import Any
 
 _MAX_MEMORY_BYTES = 2 << 30
+_WARM_UP = (
+    (r"\sqrt{8}", r"2\sqrt{2}"),
+    ("3x-y+13=0", "y=3x+13"),
+    (r"(-\infty,3]", r"x \le 3"),
+    ("x^2-1", "(x-1)(x+1)"),
+)
 
 
 def judge(key: str, answer: str) -> str:
-    """Verdict of math-verify on two undelimited answers; "unknown" when it reads only one, or depends on the order."""
+    """Verdict of math-verify on two undelimited answers.
+
+    "unknown" when it reads only one of them, or when its verdict depends on the order.
+    """
+    from math_verify import verify
+
     left, right = _parse(key), _parse(answer)
     if left is None or right is None:
         return "unknown"
-    from math_verify import verify
-
     verdicts = {verify(*pair, timeout_seconds=None) for pair in ((left, right), (right, left))}
     return "unknown" if len(verdicts) > 1 else "right" if verdicts.pop() else "wrong"
 
@@ -40,24 +52,42 @@ def _parse(text: str) -> Any:
     return read[0] if read else None
 
 
+def judge_in_fork(key: str, answer: str, limit_s: float) -> str:
+    """`judge` in a child that is killed after `limit_s`; "timeout" then, and when the child dies by itself."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.setitimer(
+            signal.ITIMER_REAL, 2 * limit_s
+        )  # nothing handles it: no child outlives a killed parent
+        verdict = "unknown"
+        with contextlib.suppress(
+            Exception
+        ):  # whatever the library stumbles over in model text, it has no verdict
+            verdict = judge(key, answer)
+        os.write(write_end, verdict.encode())
+        os._exit(0)
+    os.close(write_end)
+    if not select.select([read_end], [], [], limit_s)[0]:
+        os.kill(child, signal.SIGKILL)
+    verdict = os.read(read_end, 64).decode()
+    os.close(read_end)
+    os.waitpid(child, 0)
+    return verdict or "timeout"
+
+
 def main() -> None:
     """Serve pairs until the input ends."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints must not look like a reply
     logging.disable(logging.CRITICAL)
-    judge("1", "1")
+    for pair in _WARM_UP:
+        judge(*pair)
     with contextlib.suppress(ValueError, OSError):  # not every system can cap memory
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     print(json.dumps("ready"), file=replies, flush=True)
     for line in sys.stdin:
-        key, answer, limit_s = json.loads(line)
-        signal.setitimer(signal.ITIMER_REAL, 2 * limit_s)
-        try:
-            verdict = judge(key, answer)
-        except Exception:  # noqa: BLE001  whatever the library stumbles over in model text, it has no verdict
-            verdict = "unknown"
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        print(json.dumps(verdict), file=replies, flush=True)
+        print(json.dumps(judge_in_fork(*json.loads(line))), file=replies, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Worker processes that are killed and replaced when a pair takes too long.
+"""Worker processes for the second comparison, each served by a thread of its own.
 
 They are plain subprocesses, not `multiprocessing` children: those would import the program's main module again (a
 trainer's takes seconds and brings torch), and may not be started from daemonic processes.
@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -20,24 +21,24 @@ from eduardo.answers.compare import Verdict
 from eduardo.errors import EduardoError
 
 _START_TIMEOUT_S = 120.0  # a cold import on a loaded machine
-_MAX_PAIRS = 5000  # a worker is replaced after so many: libraries that cache keep its memory from being flat
+_GRACE_S = 2.0  # the worker itself keeps the limit of a pair; this long after it the worker counts as dead
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
 class GraderClosed(EduardoError):
-    """The grader was used after it was closed."""
+    """The grader was closed while it was grading."""
 
 
 class PairTimeout(Exception):
-    """The pair took longer than its limit, or took two workers down."""
+    """The pair took longer than its limit, or took workers down."""
 
 
-class _Died(Exception):
-    """The process ended without a reply."""
+class _WorkerDied(Exception):
+    pass
 
 
 class _Worker:
-    """One process and the pipe to it. Used by one thread at a time."""
+    """One process and the pipes to it. Used by one thread at a time."""
 
     def __init__(self) -> None:
         path = os.pathsep.join([str(_PACKAGE_ROOT), *(entry for entry in sys.path if entry)])
@@ -47,49 +48,57 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is the parent's to handle
+            start_new_session=True,  # Ctrl-C is the parent's to handle; and one signal reaches the worker's forks too
         )
-        self.num_pairs = 0
         try:
             self._reply(_START_TIMEOUT_S)
-        except (PairTimeout, _Died) as error:
-            code = self.kill()
+        except _WorkerDied as error:
+            code = self.remove()
             raise EduardoError(
-                f"the grading worker did not start (exit code {code}): try `{sys.executable} -m eduardo.answers.worker`"
+                f"the grading worker did not start (exit code {code}): "
+                f"see what `{sys.executable} -m eduardo.answers.worker` says"
             ) from error
 
     def judge(self, key: str, answer: str, limit_s: float) -> Verdict:
         assert self._process.stdin is not None
-        self.num_pairs += 1
         try:
             self._process.stdin.write(json.dumps([key, answer, limit_s]).encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise _Died from error
-        return Verdict(self._reply(limit_s))
+            raise _WorkerDied from error
+        reply = self._reply(limit_s + _GRACE_S)
+        if reply == "timeout":
+            raise PairTimeout
+        return Verdict(reply)
 
     def _reply(self, limit_s: float) -> str:
         assert self._process.stdout is not None
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
-        if not poll.poll(limit_s * 1000):
-            raise PairTimeout
-        line = self._process.stdout.readline()
+        line = self._process.stdout.readline() if poll.poll(limit_s * 1000) else b""
         if not line:
-            raise _Died
+            raise _WorkerDied
         return str(json.loads(line))
 
-    def kill(self) -> int:
-        self._process.kill()
+    def kill(self) -> None:
+        """End the process and its forks; a thread that waits for a reply sees the end of it."""
+        if self._process.returncode is None:  # not waited for, so the id still belongs to it
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def remove(self) -> int:
+        """End the process and release what it holds; return its exit code."""
+        self.kill()
+        code = self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):  # unsent input of a process that is gone
                     pipe.close()
-        return self._process.wait()
+        return code
 
 
 class Workers:
-    """`num_workers` threads with a process each; processes start with the first pair that reaches their thread."""
+    """`num_workers` threads with a process each, started with the first pair that reaches the thread."""
 
     def __init__(self, num_workers: int, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -100,56 +109,48 @@ class Workers:
         self._closed = False
 
     def submit(self, key: str, answer: str) -> Future[Verdict]:
-        """Verdict of the second comparison; the future raises PairTimeout."""
+        """Verdict of the second comparison; the future raises PairTimeout, or EduardoError if no worker can start."""
         return self._threads.submit(self._judge, key, answer)
 
     def close(self) -> None:
-        """Kill all processes and wait for them; pairs still waiting are cancelled."""
+        """Kill all processes and wait for them; pairs that still wait are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             self._closed = True
-            workers = list(self._alive)
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
-            worker.kill()
+            for worker in self._alive:
+                worker.kill()
         self._threads.shutdown(wait=True)
+        for worker in self._alive:
+            worker.remove()
+        self._alive.clear()
 
     def _judge(self, key: str, answer: str) -> Verdict:
         for _ in range(
             2
-        ):  # one death may have come from outside; a pair that kills a second worker is the cause
+        ):  # a worker may have been killed from outside; a pair that ends a second one is the cause
             worker = self._worker()
             try:
                 return worker.judge(key, answer, self._limit_s)
-            except PairTimeout:
-                self._drop(worker)
-                self._start_early()
-                raise
-            except _Died:
+            except _WorkerDied:
                 self._drop(worker)
         raise PairTimeout
 
-    def _start_early(self) -> None:
-        """Let the replacement start now, so that the next pair need not wait for it."""
-        with contextlib.suppress(RuntimeError):  # closed meanwhile
-            self._threads.submit(self._worker)
-
     def _worker(self) -> _Worker:
         worker: _Worker | None = getattr(self._local, "worker", None)
-        if worker is not None and worker.num_pairs >= _MAX_PAIRS:
-            self._drop(worker)
-            worker = None
         if worker is None:
-            worker = _Worker()
+            self._check_open()
+            worker = self._local.worker = _Worker()
             with self._lock:
-                if self._closed:
-                    worker.kill()
-                    raise GraderClosed("the grader is closed")
                 self._alive.add(worker)
-            self._local.worker = worker
+            self._check_open()
         return worker
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise GraderClosed("the grader was closed while it was grading")
+
     def _drop(self, worker: _Worker) -> None:
-        worker.kill()
         with self._lock:
             self._alive.discard(worker)
+        worker.remove()
         self._local.worker = None
