@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -129,3 +130,14 @@ def test_an_installed_wheel_finds_its_configuration_and_prompts(tmp_path: Path) 
         [sys.executable, "-c", code], cwd=installed, capture_output=True, text=True, check=True
     )
     assert Path(out.stdout.strip()) == installed / "eduardo" / "configs"
+
+
+def test_the_map_names_every_module_and_no_other() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [line.split("|")[2] for line in text.splitlines() if re.match(r"\| \d+ \|", line)]
+    named = {name for row in rows for name in re.findall(r"`(\w+)(?:\.py|/)[^`]*`", row)}
+    children = (path for path in (ROOT / "eduardo").iterdir() if not path.name.startswith("_"))
+    present = {
+        path.stem for path in children if path.suffix == ".py" or (path.is_dir() and any(path.iterdir()))
+    }
+    assert named == present
