@@ -67,14 +67,13 @@ async def test_it_answers_as_student_and_judge_over_http(model: Path, tmp_path: 
     classroom = yaml.safe_load((configs_dir() / "classroom" / "smollm2.yaml").read_text())
     endpoint = yaml.safe_load((configs_dir() / "endpoint" / "default.yaml").read_text())
     names = [classroom["student"]["model"], classroom["judge"]["model"]]
-    env = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1"}
     with vllm_server.start(
         model,
         names=names,
         log_file=tmp_path / "vllm.log",
         timeout_s=classroom["server"]["start_timeout_s"],
         options=classroom["server"]["options"],
-        env=env,
+        env={"VLLM_CPU_KVCACHE_SPACE": "1"},
     ) as server:
         for name in names:
             values = {**endpoint, "base_url": server.base_url, "model": name, "max_concurrency": 8}

@@ -18,6 +18,8 @@ from eduardo.classroom.process import is_healthy
 from eduardo.errors import UserError
 
 POLL_S = 0.5
+# A local folder needs no hub, and nobody asked for reports about its use.
+QUIET = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
 @dataclass(slots=True)
@@ -67,7 +69,10 @@ def start(
     no model, the port is taken, or the server does not come up in time.
     """
     if not (model_path / "config.json").is_file():
-        raise UserError(f"{model_path} holds no model (no config.json): write or download it there first")
+        raise UserError(
+            f"{model_path} holds no model (no config.json): put one there first "
+            "(`python -m eduardo.classroom.smollm2` writes SmolLM2)"
+        )
     port = _usable_port(port)
     serve = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(model_path)]
     serve += ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", *names, *options]
@@ -80,7 +85,7 @@ def start(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, **QUIET, **(env or {})},
             start_new_session=True,
         )
     server = VllmServer(f"http://127.0.0.1:{port}/v1", log_file, keeper)

@@ -35,6 +35,7 @@ def classroom(config: DictConfig, settings: TrainSettings, run_dir: Path) -> Ite
             timeout_s=server.start_timeout_s,
             port=server.port,
             options=server.options,
+            env=settings.run.env,
         )
     with started:
         for role in ("student", "judge"):
