@@ -7,14 +7,18 @@ import ipaddress
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress, TimeElapsedColumn
 
 from eduardo.classroom.faults import FaultPlan, parse_rates
 from eduardo.classroom.serve import listen
 from eduardo.classroom.serve import serve as serve_forever
 from eduardo.classroom.server import ClassroomServer, ServerSettings
+from eduardo.console import run_main
 from eduardo.errors import UserError
 
 app = typer.Typer(
@@ -83,6 +87,40 @@ def serve(
         )
 
 
+@app.command()
+def starter(
+    out_dir: Annotated[Path, typer.Option(help="Folder for train.jsonl and test.jsonl.")],
+    num_train: Annotated[int, typer.Option(help="Problem pairs to train on.", min=1)] = 600,
+    num_test: Annotated[
+        int, typer.Option(help="Pairs of templates that are not in train.jsonl.", min=1)
+    ] = 120,
+    seed: Annotated[int, typer.Option(help="Same seed, same files.")] = 42,
+) -> None:
+    """Write the starter problems: near-transfer pairs in the published columns, with measured solve rates.
+
+    Example: `python -m eduardo.classroom starter --out-dir data/starter_source --num-train 600 --num-test 120`
+    """
+    from eduardo.classroom.starter import write_starter
+
+    with _progress() as progress:
+        task = progress.add_task("solve rates", total=num_train + num_test)
+        counts = write_starter(
+            out_dir,
+            num_train=num_train,
+            num_test=num_test,
+            seed=seed,
+            on_progress=lambda done: progress.update(task, completed=done),
+        )
+    typer.echo(
+        f"{out_dir}: " + ", ".join(f"{count} pairs in {split}.jsonl" for split, count in counts.items())
+    )
+
+
+def _progress() -> Progress:
+    """On stderr, so that results can be piped."""
+    return Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True))
+
+
 def _api_key(host: str, variable: str | None) -> str | None:
     if variable is not None:
         key = os.environ.get(variable, "")
@@ -99,13 +137,14 @@ def _announce(fact: dict[str, str]) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit status. UserError passes through."""
     try:
-        app()
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+        app(args=argv, prog_name="python -m eduardo.classroom")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

@@ -1,0 +1,159 @@
+"""The starter problems: generated near-transfer pairs with solve rates measured as on a real data set."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import yaml
+
+from eduardo.answers import Grader
+from eduardo.classroom import problems, process
+from eduardo.classroom.in_process import STUDENT_MODEL
+from eduardo.dataset.output_folder import output_folder
+from eduardo.errors import UserError
+from eduardo.llm import ChatClient
+from eduardo.posttest import measure_solve_rate
+from eduardo.resources import configs_dir
+from eduardo.seeds import derive_seed
+from eduardo.settings import Count, EndpointSettings, GraderSettings, RecipeSettings, Settings, Temperature
+from eduardo.student import Student
+from eduardo.types import Problem, SolveRate
+
+Split = Literal["train", "test"]
+MAX_REDRAWS = 50
+
+
+class StarterSettings(Settings):
+    """How a cold solve rate is measured."""
+
+    num_samples: Count
+    min_graded: Count
+    temperature: Temperature
+    max_tokens: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What it takes to measure solve rates."""
+
+    settings: StarterSettings
+    endpoint: EndpointSettings
+    grader: GraderSettings
+    recipe: RecipeSettings
+
+
+def load_tools(base_url: str) -> Tools:
+    """Tools for the simulated student at `base_url`, from the shipped configuration."""
+    endpoint = {**_read("endpoint/default.yaml"), "base_url": base_url, "model": STUDENT_MODEL}
+    return Tools(
+        settings=StarterSettings(**_read("starter.yaml")),
+        endpoint=EndpointSettings(**endpoint),
+        grader=GraderSettings(**_read("grader/default.yaml")),
+        recipe=RecipeSettings(**_read("recipe/embedded.yaml")),
+    )
+
+
+def draw_pairs(split: Split, num_pairs: int, seed: int) -> list[problems.SimPair]:
+    """`num_pairs` distinct pairs, templates in turn. Same arguments, same pairs."""
+    templates = problems.templates(split)
+    seen: set[str] = set()
+    pairs: list[problems.SimPair] = []
+    for index in range(num_pairs):
+        template = templates[index % len(templates)]
+        for attempt in range(MAX_REDRAWS):
+            rng = random.Random(derive_seed(seed, "starter", split, index, attempt))
+            pair = problems.generate_pair(rng, template)
+            if not seen & {pair.source.text, pair.variant.text}:
+                break
+        else:
+            raise UserError(
+                f"--num-{split} {num_pairs}: template {template.id!r} has no new problem left; ask for fewer"
+            )
+        seen |= {pair.source.text, pair.variant.text}
+        pairs.append(pair)
+    return pairs
+
+
+def write_starter(
+    out_dir: Path, *, num_train: int, num_test: int, seed: int, on_progress: Callable[[int], None]
+) -> dict[Split, int]:
+    """Write `train.jsonl` and `test.jsonl` and return their row counts. Same arguments, same bytes.
+
+    Starts a server of its own on a free port. `on_progress(done)` counts pairs.
+    """
+    pairs: dict[Split, list[problems.SimPair]] = {
+        "train": draw_pairs("train", num_train, seed),
+        "test": draw_pairs("test", num_test, seed),
+    }
+    with process.start() as server, output_folder(out_dir) as staging:
+        flat = [pair for split in pairs.values() for pair in split]
+        rows = iter(asyncio.run(_measure(flat, load_tools(server.base_url), seed, on_progress)))
+        for split, members in pairs.items():
+            lines = [orjson.dumps(next(rows)) + b"\n" for _ in members]
+            staging.path(f"{split}.jsonl").write_bytes(b"".join(lines))
+    return {split: len(members) for split, members in pairs.items()}
+
+
+async def _measure(
+    pairs: Sequence[problems.SimPair], tools: Tools, seed: int, on_progress: Callable[[int], None]
+) -> list[dict[str, Any]]:
+    num_done = 0
+
+    async def row(pair: problems.SimPair, student: Student, grader: Grader) -> dict[str, Any]:
+        nonlocal num_done
+        rates = [
+            await _solve_rate(p, student, grader, tools.settings, seed) for p in (pair.source, pair.variant)
+        ]
+        num_done += 1
+        on_progress(num_done)
+        return _row(pair, *rates)
+
+    with Grader(tools.grader) as grader:
+        async with ChatClient(tools.endpoint) as client:
+            student = Student(client, tools.recipe)
+            return list(await asyncio.gather(*(row(pair, student, grader) for pair in pairs)))
+
+
+async def _solve_rate(
+    problem: problems.SimProblem, student: Student, grader: Grader, settings: StarterSettings, seed: int
+) -> SolveRate:
+    rate = await measure_solve_rate(
+        Problem(text=problem.text, answer=problem.answer),
+        student=student,
+        grader=grader,
+        num_samples=settings.num_samples,
+        min_graded=settings.min_graded,
+        max_tokens=settings.max_tokens,
+        temperature=settings.temperature,
+        seed=derive_seed(seed, "solve rate", problem.text),
+    )
+    if rate is None:
+        raise UserError(f"the solve rate of {problem.text!r} could not be measured; run the command again")
+    return rate
+
+
+def _row(pair: problems.SimPair, source: SolveRate, variant: SolveRate) -> dict[str, Any]:
+    """The published columns, the tutor's notes, and the template as the group that no split may cut."""
+    return {
+        "problem": pair.source.text,
+        "answer": pair.source.answer,
+        "transfer_problem": pair.variant.text,
+        "transfer_answer": pair.variant.answer,
+        "pre_solve_rate": source.value,
+        "pre_solve_rate_transfer_problem": variant.value,
+        "pre_solve_rate_n_scored": source.num_graded,
+        "pre_solve_rate_transfer_n_scored": variant.num_graded,
+        "notes": problems.notes(pair.source),
+        "group": pair.template.id,
+    }
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((configs_dir() / name).read_text(encoding="utf-8"))
+    return content
