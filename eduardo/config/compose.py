@@ -149,5 +149,6 @@ def _one_line(message: str) -> str:
 
 def _register_resolvers() -> None:
     OmegaConf.register_new_resolver("sum", lambda *terms: sum(terms), replace=True)
+    OmegaConf.register_new_resolver("max", max, replace=True)
     started = datetime.datetime.now().astimezone()
     OmegaConf.register_new_resolver("now", started.strftime, use_cache=True, replace=True)

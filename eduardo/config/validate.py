@@ -62,7 +62,13 @@ def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
             f"data.train_batch_size={batch} must be a multiple of "
             f"actor_rollout_ref.actor.ppo_mini_batch_size={mini_batch}"
         )
-    rollout = config.actor_rollout_ref.rollout
+    actor, rollout = config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
+    per_gpu = mini_batch * rollout.n / (config.trainer.nnodes * config.trainer.n_gpus_per_node)
+    if not actor.use_dynamic_bsz and per_gpu % actor.ppo_micro_batch_size_per_gpu:
+        raise UserError(
+            f"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu={actor.ppo_micro_batch_size_per_gpu} must divide "
+            f"ppo_mini_batch_size × rollout.n / number of GPUs, which is {per_gpu:g}"
+        )
     if rollout.top_p != 1 or rollout.top_k not in (-1, 0):
         raise UserError(
             "actor_rollout_ref.rollout.top_p must be 1 and top_k -1: cut-off sampling biases the rollout "

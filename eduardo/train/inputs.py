@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def check_inputs(config: DictConfig) -> None:
             f"data.train_files hold {num_rows} rows, fewer than data.train_batch_size={config.data.train_batch_size}: "
             "lower it or prepare more data"
         )
-    _check_model(config.actor_rollout_ref.model.path)
+    _check_model(config.actor_rollout_ref.model.path, max_model_len=config.actor_rollout_ref.rollout.max_model_len)
 
 
 def _check_data_file(path: Path, *, key: str) -> int:
@@ -56,7 +57,7 @@ def _paths(fields: Iterable[pa.Field], prefix: str = "") -> Iterable[tuple[str, 
             yield from _paths(field.type, f"{prefix}{field.name}.")
 
 
-def _check_model(path: str) -> None:
+def _check_model(path: str, *, max_model_len: int) -> None:
     """A local folder must hold a model; a name that is no local path is left to the model hub."""
     folder = Path(path)
     looks_local = folder.is_absolute() or folder.exists() or path.startswith((".", "models/"))
@@ -69,6 +70,12 @@ def _check_model(path: str) -> None:
         )
     if not any(folder.glob("tokenizer*")):
         raise UserError(f"actor_rollout_ref.model.path: {folder} holds no tokenizer")
+    limit = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
+    if limit is not None and max_model_len > limit:
+        raise UserError(
+            f"the model in {folder} takes {limit} tokens, but recipe.dialogue.prompt_tokens and response_tokens "
+            f"add up to {max_model_len}: lower them or take another model"
+        )
 
 
 def _first_line(error: BaseException) -> str:

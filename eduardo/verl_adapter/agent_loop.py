@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
@@ -60,7 +60,8 @@ class _RolloutServer:
                 request_id=self._request_id, prompt_ids=prompt_ids, sampling_params=params
             )
         except RayError as error:
-            raise EndpointUnavailable(f"rollout server: {error}") from error
+            cause = error.cause if isinstance(error, RayTaskError) else error
+            raise EndpointUnavailable(f"rollout server: {cause!r}") from error
         self.generation_s += time.monotonic() - started
         if output.stop_reason == "aborted" or not output.token_ids:
             raise EndpointUnavailable(f"rollout server: generation ended as {output.stop_reason!r} without tokens")
