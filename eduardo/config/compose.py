@@ -13,7 +13,7 @@ from hydra import initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from eduardo.config.keys import is_known, key_paths, suggestion
@@ -41,16 +41,12 @@ def compose(
             text for text, override in zip(overrides, parsed, strict=True) if _is_group(override, extra_dir)
         ]
         values = [override for override in parsed if not _is_group(override, extra_dir)]
-        base = _hydra(config_name, [*fixed, *groups])
-        known = frozenset(key_paths(base))
-        for override in values:
-            _check_override(override, base, known)
-        composed = _hydra(config_name, [*fixed, *groups, *(_forced(override) for override in values)])
-    for key in ONE_OR_MANY:
-        value = OmegaConf.select(composed, key)
-        if isinstance(value, str):
-            OmegaConf.update(composed, key, [value])
-    return composed
+        config = _hydra(config_name, [*fixed, *groups])
+    known = frozenset(key_paths(config))
+    for override in values:
+        _check_override(override, config, known)
+        _apply(override, config)
+    return config
 
 
 def _parse(text: str) -> Override:
@@ -74,10 +70,18 @@ def _is_group(override: Override, extra_dir: Path | None) -> bool:
     return any((root / override.key_or_group).is_dir() for root in roots)
 
 
-def _forced(override: Override) -> str:
-    """The override in a form that Hydra takes whether the key is there or not; it was checked before."""
-    text = str(override.input_line)
-    return text if text.startswith("~") else f"++{text.lstrip(chr(43))}"
+def _apply(override: Override, config: DictConfig) -> None:
+    """What Hydra would do, for an override that was checked."""
+    key = override.key_or_group
+    if override.is_delete():
+        parent, _, name = key.rpartition(".")
+        with open_dict(config):
+            del OmegaConf.select(config, parent)[name]
+        return
+    value = override.value()
+    if key in ONE_OR_MANY and isinstance(value, str):
+        value = [value]
+    OmegaConf.update(config, key, value, force_add=True)
 
 
 def _check_override(override: Override, base: DictConfig, known: frozenset[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 from pydantic import ValidationError
 
+from eduardo.config.keys import key_paths
 from eduardo.config.settings import TrainSettings
 from eduardo.errors import UserError
 
@@ -34,16 +36,32 @@ def _resolve(config: DictConfig) -> None:
             if OmegaConf.is_config(node):
                 OmegaConf.resolve(node)
         except InterpolationResolutionError as error:
-            message = str(error).splitlines()[0]
-            raise UserError(f"{error.full_key or section}: {message}") from None
+            key = _unresolvable_key(config, str(section))
+            raise UserError(f"{key}: {_cause(str(error))}") from None
         except OmegaConfBaseException as error:
             raise UserError(f"{section}: {' '.join(str(error).split())}") from None
     for name in OWN_SECTIONS:
         missing = OmegaConf.missing_keys(config[name])
         if missing:
-            raise UserError(
-                f"{name}.{min(missing)} has no value: set it on the command line or in a config file"
-            )
+            raise UserError(f"{min(missing)} has no value: set it on the command line or in a config file")
+
+
+def _unresolvable_key(config: DictConfig, section: str) -> str:
+    """The key whose interpolation fails; OmegaConf does not tell when it resolves a whole tree."""
+    for key in key_paths(config):
+        try:
+            if key.startswith(f"{section}."):
+                OmegaConf.select(config, key)
+        except InterpolationResolutionError:
+            return key
+    return section
+
+
+def _cause(message: str) -> str:
+    variable = re.search(r"Environment variable '(\w+)' not found", message)
+    if variable:
+        return f"environment variable {variable[1]} is not set: export it, or set the key on the command line"
+    return message.splitlines()[0]
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -24,7 +24,9 @@ def check_inputs(config: DictConfig) -> None:
             f"data.train_files hold {num_rows} rows, fewer than data.train_batch_size={config.data.train_batch_size}: "
             "lower it or prepare more data"
         )
-    _check_model(config.actor_rollout_ref.model.path, max_model_len=config.actor_rollout_ref.rollout.max_model_len)
+    _check_model(
+        config.actor_rollout_ref.model.path, max_model_len=config.actor_rollout_ref.rollout.max_model_len
+    )
 
 
 def _check_data_file(path: Path, *, key: str) -> int:
@@ -40,7 +42,9 @@ def _check_data_file(path: Path, *, key: str) -> int:
     if missing:
         raise UserError(f"{key}: {path} lacks {', '.join(missing)}; {todo}")
     if file.metadata.num_rows == 0:
-        raise UserError(f"{key}: {path} has no rows; widen the filters of `python -m eduardo.process_dataset`")
+        raise UserError(
+            f"{key}: {path} has no rows; widen the filters of `python -m eduardo.process_dataset`"
+        )
     return int(file.metadata.num_rows)
 
 

@@ -64,7 +64,9 @@ class _RolloutServer:
             raise EndpointUnavailable(f"rollout server: {cause!r}") from error
         self.generation_s += time.monotonic() - started
         if output.stop_reason == "aborted" or not output.token_ids:
-            raise EndpointUnavailable(f"rollout server: generation ended as {output.stop_reason!r} without tokens")
+            raise EndpointUnavailable(
+                f"rollout server: generation ended as {output.stop_reason!r} without tokens"
+            )
         self.weight_versions.append(output.extra_fields["global_steps"])
         ended = output.token_ids[-1] in self._stop_ids or len(output.token_ids) < max_tokens
         return Generation(
@@ -78,7 +80,9 @@ class _RolloutServer:
 class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
     """One instance per dialogue, as verl makes them; what dialogues share is the process's `Classroom`."""
 
-    async def run(self, sampling_params: dict[str, Any], *, is_validation: bool, **row: Any) -> AgentLoopOutput:
+    async def run(
+        self, sampling_params: dict[str, Any], *, is_validation: bool, **row: Any
+    ) -> AgentLoopOutput:
         run_dir = Path(self.config.run.dir)
         sample = Sample(
             pair=from_row(row),

@@ -21,8 +21,8 @@ from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
 from verl.utils.config import validate_config
 
-import eduardo.verl_adapter.agent_loop  # noqa: F401  fails here rather than after minutes
-import eduardo.verl_adapter.trainer  # noqa: F401  registers the trainer and the advantage estimator
+import eduardo.verl_adapter.agent_loop
+import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
 from eduardo.verl_adapter.stop import request_stop
 
 STATUS_FILE = "status.json"

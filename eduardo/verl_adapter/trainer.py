@@ -168,11 +168,12 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     def _validate(self) -> dict[str, float]:
         try:
-            return super()._validate()
+            numbers: dict[str, float] = super()._validate()
         except StopTraining:
             if self.completed_step == self._resumed_step:
                 raise
             return {}  # the step's own metrics are still to be written; the next step's begin stops
+        return numbers
 
     def _val_metrics_update(
         self, data_sources: Any, sample_uids: Any, reward_extra_infos_dict: Any, *args: Any, **kwargs: Any

@@ -15,7 +15,7 @@ import vllm._custom_ops as vllm_ops
 from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
 
 os.environ["VLLM_CPU_SGL_KERNEL"] = "0"
-vllm_ops._supports_onednn = False
+vllm_ops._supports_onednn = False  # noqa: SLF001  vLLM has no public switch
 
 
 class CpuWorkerExtension(vLLMColocateWorkerExtension):  # type: ignore[misc]
