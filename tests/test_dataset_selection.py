@@ -143,6 +143,29 @@ def test_when_every_group_is_too_big_for_val_the_rest_of_one_is_given_up():
     assert {pair.group for pair in selection.val}.isdisjoint(pair.group for pair in selection.train)
 
 
+CHAIN_WORDS = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}{chr(97 + n % 7)}" for n in range(200)]
+
+
+def link(number: int) -> str:
+    """Texts of a chain: each overlaps with the next, and with no other, by more than half."""
+    return " ".join(CHAIN_WORDS[number * 6 : number * 6 + 24])
+
+
+def test_a_long_chain_to_a_test_row_costs_only_the_row_that_is_close_itself():
+    chain = [row(i, problem=link(i)) for i in range(12)]
+    selection = choose([*chain, row(20), row(21)], [row(100, split="test", problem=link(12)), *TESTS[1:]])
+    assert [(one.where.row, one.rule) for one in selection.dropped_train] == [(12, Rule.NEAR_TEST)]
+
+
+def test_a_long_chain_that_val_must_cut_costs_only_the_rows_at_the_cut():
+    chain = [row(i, problem=link(i)) for i in range(12)]
+    for seed in range(10):
+        selection = choose(chain, TESTS, num_val=2, seed=seed)
+        assert len(selection.val) == 2
+        assert {one.rule for one in selection.dropped_train} == {Rule.NEAR_VAL}
+        assert 1 <= len(selection.dropped_train) <= 4
+
+
 def test_caps_keep_file_order_and_count_the_rest():
     selection = choose([row(i) for i in range(20)], TESTS, num_train=5, num_test=2)
     assert (len(selection.train), len(selection.val), len(selection.test)) == (5, 2, 2)

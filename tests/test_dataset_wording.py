@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from eduardo.dataset.near_duplicates import group_near_duplicates
+from eduardo.dataset.near_duplicates import NearDuplicates
 from eduardo.dataset.wording import exact_key, masked_words
 
 JANET = (
@@ -45,30 +47,64 @@ def test_numbers_and_names_are_masked_but_structure_is_kept():
     assert masked_words("triangle ABC") != masked_words("triangle XYZ")
 
 
-def groups(*texts: str, threshold: float = 0.5) -> list[int]:
-    return group_near_duplicates([[masked_words(text)] for text in texts], [None] * len(texts), threshold)
+def relations(*texts: str, labels: list[str | None] | None = None, threshold: float = 0.5) -> NearDuplicates:
+    return NearDuplicates([[masked_words(text)] for text in texts], labels or [None] * len(texts), threshold)
 
 
-def test_reworded_copies_share_a_group_and_other_problems_do_not():
+def groups(*texts: str, labels: list[str | None] | None = None) -> list[list[int]]:
+    return relations(*texts, labels=labels).groups(range(len(texts)))
+
+
+TRAIN = "A train covers 60 miles in 2 hours. At the same speed, how long does it take to cover 150 miles?"
+
+
+def test_reworded_copies_are_related_and_other_problems_are_not():
     longer = JANET.replace("How many", "Can you say how many")
-    other = "A train covers 60 miles in 2 hours. At the same speed, how long does it take to cover 150 miles?"
-    assert groups(JANET, other, longer) == [0, 1, 0]
+    assert groups(JANET, TRAIN, longer) == [[0, 2], [1]]
+    assert relations(JANET, TRAIN, longer).related([1, 2], [0]) == {2: 0}
 
 
-def test_groups_are_chained_over_any_text_of_a_row():
-    other = "A train covers 60 miles in 2 hours. At the same speed, how long does it take to cover 150 miles?"
-    texts = [[masked_words(JANET)], [masked_words(JANET), masked_words(other)], [masked_words(other)]]
-    assert group_near_duplicates(texts, [None] * 3, 0.5) == [0, 0, 0]
+def test_groups_chain_over_any_text_of_a_row_and_direct_relations_do_not():
+    janet, train = masked_words(JANET), masked_words(TRAIN)
+    near = NearDuplicates([[janet], [janet, train], [train]], [None] * 3, 0.5)
+    assert near.groups(range(3)) == [[0, 1, 2]]
+    assert near.related([1, 2], [0]) == {1: 0}
 
 
-def test_a_group_label_ties_rows_together_whatever_their_wording():
-    texts = [[("a",)], [("b",)], [("c",)]]
-    assert group_near_duplicates(texts, ["t", None, "t"], 0.5) == [0, 1, 0]
+def test_a_chain_over_a_row_that_is_left_out_joins_nothing():
+    words = tuple(f"w{n}" for n in range(20))
+    near = NearDuplicates([[words[:16]], [words[2:18]], [words[4:]]], [None] * 3, 0.7)
+    assert near.groups([0, 1, 2]) == [[0, 1, 2]]
+    assert near.groups([0, 2]) == [[0], [2]]
+    assert near.related([0, 1], [2]) == {1: 2}
+
+
+def test_a_label_relates_rows_whatever_their_wording():
+    assert groups("a", "b", "c", labels=["t", None, "t"]) == [[0, 2], [1]]
 
 
 def test_short_texts_are_compared_whole():
-    assert groups("2 + 3", "4 + 5", "4 - 5") == [0, 0, 2]
+    assert groups("2 + 3", "4 + 5", "4 - 5") == [[0, 1], [2]]
 
 
 def test_no_rows_no_groups():
     assert groups() == []
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8])
+def test_the_index_finds_what_comparing_all_with_all_finds(threshold):
+    """12 base texts, each with 9 copies that have some words replaced."""
+    rng = random.Random(0)
+    bases = [[f"w{rng.randrange(300)}" for _ in range(30)] for _ in range(12)]
+    texts = [tuple(word if rng.random() > 0.04 else "x" for word in base) for base in bases for _ in range(9)]
+    shingles = [{text[i : i + 3] for i in range(len(text) - 2)} for text in texts]
+    pairs = [(a, b) for a in range(len(texts)) for b in range(len(texts)) if a != b]
+    overlap = {(a, b): len(shingles[a] & shingles[b]) / len(shingles[a] | shingles[b]) for a, b in pairs}
+    sure = {pair for pair in pairs if overlap[pair] >= threshold + 0.1}
+    possible = {pair for pair in pairs if overlap[pair] >= threshold}
+    near = NearDuplicates([[text] for text in texts], [None] * len(texts), threshold)
+    found = {
+        (a, b) for b in range(len(texts)) for a in near.related([a for a in range(len(texts)) if a != b], [b])
+    }
+    assert sure <= found <= possible
+    assert len(sure) > 50

@@ -1,8 +1,9 @@
-"""Groups of texts that say nearly the same: MinHash finds candidates, the exact overlap decides."""
+"""Which rows say nearly the same: MinHash finds candidates, the exact overlap decides."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import xxhash
 from datasketch import MinHash, MinHashLSH
@@ -15,57 +16,87 @@ _NUM_PERMUTATIONS = 128
 _MISS_WEIGHTS = (0.01, 0.99)
 
 
-class DisjointSets:
-    """Union-find over 0 .. n-1; the root of a set is its smallest member, so labels are deterministic."""
+class NearDuplicates:
+    """Relations between rows 0 .. n-1: a shared label, or texts that overlap.
+
+    Two texts overlap when the Jaccard index of their sets of three-word shingles is at least `threshold`.
+    """
+
+    def __init__(
+        self, texts: Sequence[Sequence[Words]], labels: Sequence[str | None], threshold: float
+    ) -> None:
+        """`texts[i]` are the masked word sequences of row i, `labels[i]` its label if it has one."""
+        numbers: dict[Words | str, int] = {}  # of distinct texts, then of labels
+        features = [[numbers.setdefault(words, len(numbers)) for words in row] for row in texts]
+        pairs = _overlapping([words for words in numbers if not isinstance(words, str)], threshold)
+        for row, label in zip(features, labels, strict=True):
+            if label is not None:
+                row.append(numbers.setdefault(label, len(numbers)))
+        self._features = features
+        self._close: dict[int, list[int]] = defaultdict(list)  # feature -> features that it overlaps with
+        for a, b in pairs:
+            self._close[a].append(b)
+            self._close[b].append(a)
+
+    def related(self, rows: Iterable[int], targets: Iterable[int]) -> dict[int, int]:
+        """Those of `rows` that are directly related to one of `targets`, each with the first such target."""
+        reach: dict[int, int] = {}
+        for target in targets:
+            for feature in self._features[target]:
+                for close in (feature, *self._close[feature]):
+                    reach.setdefault(close, target)
+        found = {}
+        for row in rows:
+            hits = [reach[feature] for feature in self._features[row] if feature in reach]
+            if hits:
+                found[row] = min(hits)
+        return found
+
+    def groups(self, rows: Iterable[int]) -> list[list[int]]:
+        """`rows` in groups, so that rows of different groups are unrelated. Relations chain."""
+        rows = list(rows)
+        sets = _DisjointSets(len(self._features))
+        owner: dict[int, int] = {}
+        for row in rows:
+            for feature in self._features[row]:
+                sets.join(row, owner.setdefault(feature, row))
+        for feature, row in owner.items():
+            for close in self._close[feature]:
+                if close in owner:
+                    sets.join(row, owner[close])
+        members: dict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            members[sets.root(row)].append(row)
+        return list(members.values())
+
+
+class _DisjointSets:
+    """Union-find over 0 .. n-1; the root of a set is its smallest member."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
 
-    def find(self, item: int) -> int:
+    def root(self, item: int) -> int:
         while self._parent[item] != item:
             self._parent[item] = self._parent[self._parent[item]]
             item = self._parent[item]
         return item
 
     def join(self, a: int, b: int) -> None:
-        a, b = self.find(a), self.find(b)
+        a, b = self.root(a), self.root(b)
         self._parent[max(a, b)] = min(a, b)
 
 
-def group_near_duplicates(
-    texts: Sequence[Sequence[Words]], keys: Sequence[Hashable | None], threshold: float
-) -> list[int]:
-    """A group label for each row; rows share one when any of their texts are near-duplicates, also chained.
-
-    `texts[i]` are the masked word sequences of row i, `keys[i]` a label that ties rows together whatever
-    their wording (None: no label). Two texts are near-duplicates when the Jaccard overlap of their sets of
-    three-word shingles is at least `threshold`.
-    """
-    sets = DisjointSets(len(texts))
-    by_key: dict[Hashable, int] = {}
-    owner: dict[Words, int] = {}
-    for row, words_of_row in enumerate(texts):
-        if keys[row] is not None:
-            sets.join(row, by_key.setdefault(keys[row], row))
-        for words in words_of_row:
-            sets.join(row, owner.setdefault(words, row))
-    for a, b in _near_pairs(list(owner), threshold):
-        sets.join(owner[a], owner[b])
-    return [sets.find(row) for row in range(len(texts))]
-
-
-def _near_pairs(distinct: list[Words], threshold: float) -> list[tuple[Words, Words]]:
+def _overlapping(texts: list[Words], threshold: float) -> list[tuple[int, int]]:
     index = MinHashLSH(threshold=threshold, num_perm=_NUM_PERMUTATIONS, weights=_MISS_WEIGHTS)
-    shingles = [_shingles(words) for words in distinct]
-    pairs = []
+    shingles = [_shingles(words) for words in texts]
     signatures = MinHash.generator(
         shingles, num_perm=_NUM_PERMUTATIONS, seed=1, hashfunc=xxhash.xxh32_intdigest
     )
+    pairs = []
     for number, (own, signature) in enumerate(zip(shingles, signatures, strict=True)):
-        near = [
-            other for other in sorted(index.query(signature)) if _overlap(own, shingles[other]) >= threshold
-        ]
-        pairs += [(distinct[number], distinct[other]) for other in near]
+        candidates = sorted(index.query(signature))
+        pairs += [(number, other) for other in candidates if _overlap(own, shingles[other]) >= threshold]
         index.insert(number, signature)
     return pairs
 

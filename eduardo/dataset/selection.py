@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -10,11 +9,9 @@ import xxhash
 
 from eduardo.dataset.columns import SourcedPair
 from eduardo.dataset.complaints import Dropped, Rule
-from eduardo.dataset.near_duplicates import group_near_duplicates
+from eduardo.dataset.near_duplicates import NearDuplicates
 from eduardo.dataset.wording import masked_words
 from eduardo.types import SolveRate, TestItem
-
-Related = tuple[SourcedPair, SourcedPair]  # a row, and the row of another side that it is close to
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,60 +51,64 @@ def select(
 ) -> Selection:
     """Train and validation rows from the train split, test rows from the test split.
 
-    Rows that are near-duplicates of one another, in their problems or variants, form a group; a group that
-    reaches into the test split is dropped from the train split, and no other group is shared by train and
-    validation. A row's place depends on the seed and its id only, so adding rows moves few others.
+    A row that is a near-duplicate of a row of the test split, in its problem or variant, is not trained or
+    validated on, whether or not the test row is used. Near-duplicates never straddle train and validation. A
+    row's place depends on the seed and its id, so adding rows moves few others.
     """
     usable, unfit = _filter(train_split, settings.band, settings.min_graded)
     tests, test_unfit = _filter(test_split, settings.test_band, settings.min_graded)
-    groups, near_test = _groups_apart_from_test(usable, test_split, settings.similarity)
-    val, near_val = _take_groups(_shuffled(groups, settings.seed), settings.num_val)
-    taken = {id(sourced) for sourced in val + [sibling for sibling, _ in near_val]}
-    rest = [sourced for group in groups for sourced in group if id(sourced) not in taken]
-    train, train_spare = _sample(rest, settings.num_train, settings.seed)
-    test, test_spare = _sample(tests, settings.num_test, settings.seed)
+    rows = sorted(usable, key=_rank(settings.seed)) + test_split
+    near = NearDuplicates([_wordings(row) for row in rows], [row.group for row in rows], settings.similarity)
+    near_test = near.related(range(len(usable)), range(len(usable), len(rows)))
+    candidates = [number for number in range(len(usable)) if number not in near_test]
+    val = _choose_val(near.groups(candidates), settings.num_val)
+    chosen = set(val)
+    near_val = near.related((number for number in candidates if number not in chosen), val)
+    rest = [rows[n] for n in candidates if n not in chosen and n not in near_val]
+    train, train_spare = _cut(rest, settings.num_train)
+    test, test_spare = _cut(sorted(tests, key=_rank(settings.seed)), settings.num_test)
     return Selection(
         train=train,
-        val=_in_file_order(val),
+        val=_in_file_order([rows[n] for n in val]),
         test=test,
         dropped_train=[
             *unfit,
-            *(_drop(s, Rule.NEAR_TEST, f"near-duplicate of {other.where}") for s, other in near_test),
             *(
-                _drop(s, Rule.NEAR_VAL, f"near-duplicate of {other.where}, a validation row")
-                for s, other in near_val
+                _drop(rows[n], Rule.NEAR_TEST, f"near-duplicate of {rows[other].where}")
+                for n, other in near_test.items()
             ),
-            *(_drop(s, Rule.NOT_SAMPLED, f"only {settings.num_train} rows asked for") for s in train_spare),
+            *(
+                _drop(rows[n], Rule.NEAR_VAL, f"near-duplicate of {rows[other].where}")
+                for n, other in near_val.items()
+            ),
+            *(
+                _drop(row, Rule.NOT_SAMPLED, f"only {settings.num_train} rows asked for")
+                for row in train_spare
+            ),
         ],
         dropped_test=[
             *test_unfit,
-            *(_drop(s, Rule.NOT_SAMPLED, f"only {settings.num_test} rows asked for") for s in test_spare),
+            *(_drop(row, Rule.NOT_SAMPLED, f"only {settings.num_test} rows asked for") for row in test_spare),
         ],
     )
 
 
-def _groups_apart_from_test(
-    usable: list[SourcedPair], test_split: list[SourcedPair], similarity: float
-) -> tuple[list[list[SourcedPair]], list[Related]]:
-    """Groups of training rows, and the training rows related to a test row, each with such a row.
+def _choose_val(groups: list[list[int]], wanted: int) -> list[int]:
+    """`wanted` rows for validation, as whole groups where possible, so that training loses nothing by it.
 
-    All test rows count, also those that are filtered out of the test file.
+    Groups in the order given, each if it still fits. What is then missing comes from the smallest of the
+    others; their rows that are related to the chosen ones are lost to both sides.
     """
-    everything = usable + test_split
-    labels = group_near_duplicates(
-        [_wordings(sourced) for sourced in everything],
-        [sourced.group for sourced in everything],
-        similarity,
-    )
-    test_of = dict(zip(reversed(labels[len(usable) :]), reversed(test_split), strict=True))
-    groups: dict[int, list[SourcedPair]] = defaultdict(list)
-    near_test: list[Related] = []
-    for sourced, label in zip(usable, labels[: len(usable)], strict=True):
-        if label in test_of:
-            near_test.append((sourced, test_of[label]))
+    chosen: list[int] = []
+    too_big = []
+    for group in groups:
+        if len(chosen) + len(group) <= wanted:
+            chosen += group
         else:
-            groups[label].append(sourced)
-    return list(groups.values()), near_test
+            too_big.append(group)
+    if len(chosen) < wanted and too_big:
+        chosen += min(too_big, key=len)[: wanted - len(chosen)]
+    return chosen
 
 
 def _filter(
@@ -139,35 +140,7 @@ def _rate_fault(item: TestItem, band: Band, min_graded: int) -> tuple[Rule, str]
     return None
 
 
-def _take_groups(groups: list[list[SourcedPair]], wanted: int) -> tuple[list[SourcedPair], list[Related]]:
-    """`wanted` rows made of whole groups where possible, and the rows that must be given up for it.
-
-    Whole groups first, in the order given, each if it still fits. What then is missing comes from one more
-    group, whose other rows go to neither side.
-    """
-    taken: list[SourcedPair] = []
-    too_big = []
-    for group in groups:
-        if len(taken) + len(group) <= wanted:
-            taken += group
-        else:
-            too_big.append(group)
-    missing = wanted - len(taken)
-    if not missing or not too_big:
-        return taken, []
-    smallest = min(too_big, key=len)
-    return taken + smallest[:missing], [(sibling, smallest[0]) for sibling in smallest[missing:]]
-
-
-def _shuffled(groups: list[list[SourcedPair]], seed: int) -> list[list[SourcedPair]]:
-    by_rank = [sorted(group, key=_rank(seed)) for group in groups]
-    return sorted(by_rank, key=lambda group: _rank(seed)(group[0]))
-
-
-def _sample(
-    pairs: list[SourcedPair], wanted: int | None, seed: int
-) -> tuple[list[SourcedPair], list[SourcedPair]]:
-    ranked = sorted(pairs, key=_rank(seed))
+def _cut(ranked: list[SourcedPair], wanted: int | None) -> tuple[list[SourcedPair], list[SourcedPair]]:
     cut = len(ranked) if wanted is None else wanted
     return _in_file_order(ranked[:cut]), _in_file_order(ranked[cut:])
 

@@ -6,7 +6,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 import orjson
@@ -69,8 +71,7 @@ class HubDataset:
     revision: str | None = None
 
     def records(self, split: str) -> Iterator[Record]:
-        import datasets  # slow to import, and needed for this source only
-
+        datasets = _datasets()
         try:
             rows = datasets.load_dataset(self.name, split=split, revision=self._pinned())
         except (OSError, ValueError, ConnectionError, datasets.exceptions.DatasetsError) as error:
@@ -117,6 +118,14 @@ class InMemory:
                     orjson.dumps(dict(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
                 )
         return {"source": self.name, "sha256": digest.hexdigest()}
+
+
+def _datasets() -> ModuleType:
+    """The `datasets` library: slow to import, and needed for the Hub only."""
+    try:
+        return import_module("datasets")
+    except ModuleNotFoundError as error:
+        raise UserError("--hf-dataset needs the datasets library: pip install 'eduardo[hub]'") from error
 
 
 def read_records(file: Path) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import xxhash
@@ -48,12 +49,13 @@ class Utterance:
 class Conversation:
     """Speakers alternate; no text is blank. `ended_by` is who wrote the end mark, None where it is absent."""
 
+    id: str  # stable over runs and splits
     background: Background
     utterances: tuple[Utterance, ...]
     ended_by: Speaker | None
 
-    @property
-    def id(self) -> str:
-        """16 hex digits of background and words, so that an id survives reordering and resplitting."""
-        words = "\x1f".join(f"{utterance.speaker}:{utterance.text}" for utterance in self.utterances)
-        return xxhash.xxh3_64_hexdigest(f"{self.background.key}\x1f{words}".encode())
+
+def conversation_id(background: Background, utterances: Iterable[Utterance]) -> str:
+    """16 hex digits of background and words, so that an id survives reordering and resplitting."""
+    words = "\x1f".join(f"{utterance.speaker}:{utterance.text}" for utterance in utterances)
+    return xxhash.xxh3_64_hexdigest(f"{background.key}\x1f{words}".encode())

@@ -12,7 +12,7 @@ from eduardo.dataset.complaints import Dropped, Rule
 from eduardo.dataset.location import Record
 from eduardo.dataset.sources import FILE_TYPES, file_sha256, read_records
 from eduardo.education_dialogue.cleaning import Cleaning, clean_turns, resolve_topic
-from eduardo.education_dialogue.conversation import Background, Conversation, Utterance
+from eduardo.education_dialogue.conversation import Background, Conversation, Utterance, conversation_id
 from eduardo.errors import UserError
 from eduardo.types import Speaker
 
@@ -78,7 +78,12 @@ def _parse(value: object, counts: Counter[Cleaning]) -> Conversation:
     if num_tutor_turns < MIN_TUTOR_TURNS:
         raise _UnusableError(Rule.SHORT, f"{num_tutor_turns} tutor turns")
     background = _background(value.get("background_info"), utterances, counts)
-    return Conversation(background=background, utterances=utterances, ended_by=ended_by)
+    return Conversation(
+        id=conversation_id(background, utterances),
+        background=background,
+        utterances=utterances,
+        ended_by=ended_by,
+    )
 
 
 def _utterance(turn: object, number: int) -> Utterance:

@@ -80,6 +80,7 @@ def from_rl_row(row: Mapping[str, Any]) -> Conversation:
     extras = orjson.loads(row["extra_info"]["extras"])
     ended_by = extras["reference_ended_by"]
     return Conversation(
+        id=row["extra_info"]["id"],
         background=Background(**extras["background"]),
         utterances=tuple(
             Utterance(speaker=Speaker(speaker), text=text) for speaker, text in extras["reference"]
