@@ -1,7 +1,7 @@
 """Time and peak memory of Education Dialogue to Parquet, at the size of the published set.
 
 The published files are not shipped. A stand-in of the same shape (five training files of 8,000 conversations and a
-test file of 7,234, each one indented JSON array) is made by resampling the sixteen published records in
+test file of 7,234, each one indented JSON array) is made by resampling the twelve published records in
 tests/data: other backgrounds, and a number in one turn so that no two conversations are equal. The command
 then runs in a process of its own, pinned to one core.
 
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-SAMPLE = Path(__file__).parents[1] / "tests/data/education_dialogue/conversations_eval_sample.json"
+SAMPLE = Path(__file__).parents[1] / "tests/data/education_dialogue/conversations_train1.json"
 FILES = {**{f"conversations_train{n}.json": 8000 for n in range(1, 6)}, "conversations_eval.json": 7234}
 NUM_TOPICS = 400
 TIME_TARGET_S = 60

@@ -1,8 +1,8 @@
 """Time and peak memory of `process_dataset` on near-transfer pairs, at the size of the published set.
 
-The published set is not shipped. The stand-in has as many rows (10,000 and 500); each text is forty
-words drawn from the published Education Dialogue records in tests/data, as long as a grade-school problem. Every row passes the filters, so
-that all of them are compared with one another.
+The published set is not shipped. The stand-in has as many rows (10,000 and 500); each text is forty words drawn
+from the published Education Dialogue records in tests/data, as long as a grade-school problem. Every row passes
+the filters, so that all of them are compared with one another.
 
 Run: python benchmarks/near_transfer.py
 """
@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-SAMPLE = Path(__file__).parents[1] / "tests/data/education_dialogue/conversations_eval_sample.json"
+SAMPLE = Path(__file__).parents[1] / "tests/data/education_dialogue/conversations_train1.json"
 NUM_ROWS = {"train": 10_000, "test": 500}
 
 

@@ -13,16 +13,15 @@ import pytest
 
 from eduardo.dataset import SCHEMA
 from eduardo.dataset.location import Location, Record
-from eduardo.dataset.sources import read_records
 from eduardo.education_dialogue.conversation import Conversation
-from eduardo.education_dialogue.reading import parse_conversation
+from eduardo.education_dialogue.reading import ConversationFolder, parse_conversation
 from eduardo.education_dialogue.rows import from_rl_row, to_rl_row, to_sft_row
 from eduardo.education_dialogue.sampling import LowestRanked
 from eduardo.errors import UserError
 from eduardo.process_dataset import main
 
-SAMPLE = Path(__file__).parent / "data/education_dialogue/conversations_eval_sample.json"
-RAW: list[dict] = [record.value for record in read_records(SAMPLE)]  # type: ignore[misc]
+SAMPLE = ConversationFolder(Path(__file__).parent / "data/education_dialogue")
+RAW: list[dict] = [record.value for split in ("train", "test") for record in SAMPLE.records(split)]  # type: ignore[misc]
 END = "<end_of_conversation>"
 
 

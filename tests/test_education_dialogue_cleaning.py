@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eduardo.dataset.sources import read_records
 from eduardo.education_dialogue.cleaning import Cleaning, clean_text, clean_turns, resolve_topic
 from eduardo.education_dialogue.conversation import Utterance
+from eduardo.education_dialogue.reading import ConversationFolder
 from eduardo.types import Speaker
 
-SAMPLE = Path(__file__).parent / "data/education_dialogue/conversations_eval_sample.json"
-RAW: list[dict] = [record.value for record in read_records(SAMPLE)]  # type: ignore[misc]
+SAMPLE = ConversationFolder(Path(__file__).parent / "data/education_dialogue")
+RAW: list[dict] = [record.value for split in ("train", "test") for record in SAMPLE.records(split)]  # type: ignore[misc]
 TUTOR, STUDENT = Speaker.TUTOR, Speaker.STUDENT
 
 
