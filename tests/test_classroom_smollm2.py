@@ -56,6 +56,8 @@ def test_every_place_agrees_on_how_a_turn_ends(model: Path) -> None:
         [{"role": "user", "content": "Hi"}], add_generation_prompt=True, tokenize=False
     )
     assert prompt.endswith("<|im_end|>\n<|im_start|>assistant\n")
+    text = "Well , what do you see ?  x = 3 . 5"
+    assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
     assert (tokenizer.eos_token, tokenizer.pad_token) == ("<|im_end|>", "<|im_end|>")
     for file in ("config.json", "generation_config.json"):
         assert json.loads((model / file).read_text())["eos_token_id"] == tokenizer.eos_token_id

@@ -68,6 +68,7 @@ def _write_model(source: Path, folder: Path) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
     tokenizer.add_special_tokens(SPECIAL_TOKENS)
+    tokenizer.clean_up_tokenization_spaces = False  # decoding must give back what was encoded
     model = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
     ids = {
         "bos_token_id": tokenizer.bos_token_id,
