@@ -25,7 +25,7 @@ from eduardo.settings import GraderSettings
 from eduardo.types import Grade, Outcome
 
 SETTINGS = GraderSettings(timeout_s=3.0, num_workers=1, cache_size=100, max_answer_chars=1000)
-IMPATIENT = SETTINGS.model_copy(update={"timeout_s": 0.5})
+IMPATIENT = SETTINGS.model_copy(update={"timeout_s": 1.0})
 TESTS = Path(__file__).parent
 HANGING_KEY = r"\sum_{k=1}^{3} k"  # only math-verify reads sums
 HANGING = r"\boxed{\sum_{k=1}^{9999}\frac{1}{k^k}}"
@@ -136,7 +136,8 @@ def test_a_pair_that_runs_out_of_time_is_killed_alone(impatient: Grader) -> None
     attempts = [r"\boxed{6}", HANGING, r"\boxed{7}", r"\boxed{3+3}", HANGING]
     started = time.perf_counter()
     grades = impatient.grade_many(HANGING_KEY, attempts)
-    assert time.perf_counter() - started < 0.5 + 2.0  # once for both equal attempts
+    assert time.perf_counter() - started < IMPATIENT.timeout_s + 3.0
+    assert grades[1] is grades[4]  # equal answers are judged once
     assert [grade.outcome is Outcome.RIGHT for grade in grades] == [True, False, False, True, False]
     assert [grade.timed_out for grade in grades] == [False, True, False, False, True]
 
@@ -226,9 +227,9 @@ def test_a_pickled_grader_is_one_with_the_same_settings() -> None:
     assert grade(copy, "18", r"\boxed{18}").outcome is Outcome.RIGHT
 
 
-def test_grades_are_the_same_in_threads(grader: Grader) -> None:
+def test_grades_are_the_same_in_threads(impatient: Grader) -> None:
     with ThreadPoolExecutor(8) as threads:
-        results = list(threads.map(lambda _: outcomes(grader), range(16)))
+        results = list(threads.map(lambda _: outcomes(impatient), range(16)))
     assert results == [EXPECTED] * 16
 
 

@@ -178,7 +178,11 @@ SAME = {
             ("x+y<3", "3>y+x"),
         ),
         *((r"x \in [2,5)", r"2 \le x < 5"), (r"\{x \mid x<3\}", "x<3"), (r"\mathbb{R}", r"(-\infty,\infty)")),
-        *((r"x<-1 \text{ or } x>1", r"(1,\infty)\cup(-\infty,-1)"), ("x<=3", r"x\leq 3")),
+        *(
+            (r"x<-1 \text{ or } x>1", r"(1,\infty)\cup(-\infty,-1)"),
+            ("x<=3", r"x\leq 3"),
+            (r"\ln x+y<3", r"2y+2\ln x<6"),
+        ),
     ],
     "G07 sets": [
         (r"\{1,2,3\}", r"\{3,1,2\}"),
@@ -226,6 +230,8 @@ SAME = {
         *(
             (r"\frac{1}{\sqrt2+1}", r"\sqrt2-1"),
             (r"\cos\frac{\pi}{3}", r"\frac12"),
+            ("0", r"\sqrt8-2\sqrt2"),
+            ("0", r"\sin\pi"),
             (r"\arctan 1", r"\frac{\pi}{4}"),
         ),
     ],
@@ -244,6 +250,8 @@ SAME = {
             ("a_1+a_2", "a_{2}+a_1"),
         ),
     ],
+    "times of day": [("3:30 PM", r"3:30 \text{ p.m.}"), ("3 pm", "3:00 PM")],
+    "approximations": [("33.3", r"\approx 33.3"), ("5", "= 5")],
     "ratios": [
         ("3:4", r"3 \text{ to } 4"),
         ("1:2:3", "2:4:6"),
@@ -345,6 +353,7 @@ DIFFERENT = {
         (r"e^{\pi\sqrt{163}}", "262537412640768744"),
         (r"\sqrt2", "1.41421356237309504880168872420969807856967187537694"),
     ],
+    "times of day": [("3:30 PM", "3:30 AM")],
     "ratios": [("3:4", "4:3"), ("1:2:3", "1:2"), ("12:00", "1:00")],
     "matrices": [
         (r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}", r"\begin{bmatrix} 1 & 3 \\ 2 & 4 \end{bmatrix}")

@@ -19,6 +19,7 @@ _GROUPED_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _BASED = re.compile(r"\(?([0-9A-Z]+)\)?_\s*(?:\{\s*(?:\\text\s*\{)?\s*(\w+)\s*\}?\s*\}|(\d+))")
 _DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s'’\"./&!?,;-])*")
+_CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([AaPp])\.?\s*[Mm]\.?")
 _WORD_SEPARATOR = re.compile(r"\s*(?:[,;]|\b(?:and|or)\b)\s*")
 _FORMULA_LETTERS = re.compile(r"(?![^au][au][^au]$)[abcdkmnpqrstuvwxyz]{1,3}|[A-Z]{1,4}")  # abc, but not cat
 
@@ -66,6 +67,12 @@ def read_based(text: str) -> Answer | None:
         return None
     digits = match[1].lstrip("0") or "0"
     return read_number(digits) if base == 10 else Based(digits, base)
+
+
+def read_clock(text: str) -> Answer | None:
+    """A time of day with its half: `3:30 PM`, `3:30 \\text{ p.m.}`."""
+    match = _CLOCK.fullmatch(TEXT_GROUP.sub(r"\1", text))
+    return Text(f"{int(match[1])}:{match[2] or '00'} {match[3].lower()}m") if match else None
 
 
 def read_words(text: str) -> Answer | None:

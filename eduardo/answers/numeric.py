@@ -25,6 +25,7 @@ _MAX_FACTORIAL = 3000
 _MP: Any = MPContext()  # a context of our own: mpmath's global precision is shared by all of the program
 _MP.dps = _DIGITS
 _TOLERANCE = _MP.mpf(10) ** -_AGREEMENT
+_SMALL = _MP.mpf(10) ** -20  # below it numbers agree in absolute terms: rounding leaves no exact zero
 _MP_LOCK = threading.Lock()  # functions of a context change its precision for a moment
 
 _Pairs = list[tuple[Any, Any]]  # values of both expressions at each point
@@ -40,7 +41,7 @@ def are_proportional(left: Node, right: Node) -> bool | None:
 
     def proportional(pairs: _Pairs) -> bool:
         (first_left, first_right), *others = pairs
-        if first_left == 0 or first_right == 0:
+        if not others or _close(first_left, 0) or _close(first_right, 0):
             return False
         return all(_close(a * first_right, b * first_left) for a, b in others)
 
@@ -52,7 +53,7 @@ def is_positive_multiple(left: Node, right: Node) -> bool | None:
 
     def positive(pairs: _Pairs) -> bool:
         a, b = pairs[0]
-        return bool(a != 0 and b != 0 and _MP.im(a / b) == 0 and _MP.re(a / b) > 0)
+        return bool(_MP.im(a / b) == 0 and _MP.re(a / b) > 0)
 
     verdict = are_proportional(left, right)
     return _judge(left, right, positive) if verdict else verdict
@@ -66,7 +67,7 @@ def _judge(left: Node, right: Node, decide: Callable[[_Pairs], bool]) -> bool | 
             return None
         # Roots and logarithms of negative numbers have no agreed branch: real points decide, if there are any.
         real = [pair for pair in pairs if _is_real(pair[0]) and _is_real(pair[1])]
-        return bool(decide(real or pairs))
+        return bool(decide(real if len(real) > 1 or len(pairs) == 1 else pairs))
 
 
 def _sample(left: Node, right: Node, names: list[str]) -> Iterator[tuple[Any, Any]]:
@@ -91,7 +92,7 @@ def _is_real(value: Any) -> bool:
 
 
 def _close(left: Any, right: Any) -> bool:
-    return bool(abs(left - right) <= _TOLERANCE * max(abs(left), abs(right)))
+    return bool(abs(left - right) <= _TOLERANCE * max(abs(left), abs(right), _SMALL))
 
 
 def _numeric(node: Node, point: Mapping[str, Any]) -> Any:

@@ -7,53 +7,11 @@ from fractions import Fraction
 from eduardo.answers.tokens import Cursor, Token, is_proper, parse_number, parse_repeating, tokenize
 from eduardo.answers.tree import FUNCTIONS, MAX_DEPTH, Node, TooCostly, Unreadable, negative, number
 
-_GREEK = frozenset(
-    (
-        *(
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "varepsilon",
-            "zeta",
-            "eta",
-            "theta",
-            "vartheta",
-            "iota",
-        ),
-        *(
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "xi",
-            "rho",
-            "sigma",
-            "tau",
-            "upsilon",
-            "phi",
-            "varphi",
-            "chi",
-            "psi",
-        ),
-        *(
-            "omega",
-            "Gamma",
-            "Delta",
-            "Theta",
-            "Lambda",
-            "Xi",
-            "Pi",
-            "Sigma",
-            "Phi",
-            "Psi",
-            "Omega",
-            "ell",
-            "hbar",
-        ),
-    )
+_GREEK_NAMES = (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau "
+    "upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell hbar"
 )
+_GREEK = frozenset(_GREEK_NAMES.split())
 _ACCENTS = frozenset(
     ("overline", "overrightarrow", "vec", "hat", "bar", "widehat", "widetilde", "tilde", "dot")
 )

@@ -21,6 +21,7 @@ from eduardo.answers.atoms import (
     infinity,
     join_number_groups,
     read_based,
+    read_clock,
     read_number,
     read_scalar,
     read_words,
@@ -187,6 +188,6 @@ def _relation(text: str) -> Answer | None:
 
 _FORMS = (
     *(read_number, read_words, read_based, _matrix, _plus_minus, _listing),
-    *(_union, _membership, _relation, _bracketed, _ratio),
+    *(_union, _membership, _relation, _bracketed, read_clock, _ratio),
 )
 _VALUE_FORMS = (read_number, read_based, _matrix, _union, _bracketed, _ratio, read_words)

@@ -30,6 +30,8 @@ def read_relation(
     sides = [side.strip() for side in split_top(text, _SIGN)]
     if len(sides) == 1:
         return None
+    if not sides[0] and len(sides) == 2 and _SIGN_NAMES[separators_top(text, _SIGN)[0]] == "=":
+        return read_value(sides[1])  # "= 5", "about 5"
     if not all(sides):
         raise Unreadable("a relation without a side")
     signs = [_SIGN_NAMES[sign] for sign in separators_top(text, _SIGN)]
