@@ -215,13 +215,11 @@ def _check_source(data_dir: Path | None, hf_dataset: str | None, revision: str |
 def _write_starter(folder: Path, console: Console) -> None:
     from eduardo.classroom.starter import write_starter
 
+    size = _config("starter_set.yaml")
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("measuring solve rates of the starter problems")
-        write_starter(
-            folder,
-            **_config("starter_set.yaml"),
-            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+        num_pairs = size["num_train"] + size["num_test"]
+        task = progress.add_task("measuring solve rates of the starter problems", total=num_pairs)
+        write_starter(folder, **size, on_progress=lambda done: progress.update(task, completed=done))
 
 
 def _band(flag: str, low: float, high: float) -> Band:

@@ -275,6 +275,15 @@ def test_a_hostile_file_gives_one_message_and_leaves_nothing(tmp_path, content, 
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_a_record_of_50_megabytes_is_left_out_and_counted(tmp_path):
+    turns = [{"role": role, "text": "x" * 17_000_000} for role in ("Teacher", "Student", "Teacher")]
+    huge = RAW[0] | {"conversation": turns}
+    published(tmp_path / "in", [*RAW[:11], huge])
+    run(tmp_path / "in", tmp_path / "out")
+    (reject,) = (tmp_path / "out/rejects.jsonl").read_text().splitlines()
+    assert json.loads(reject)["rule"] == "too long"
+
+
 def test_a_byte_order_mark_json_lines_and_gzip_are_read_as_well(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()

@@ -231,3 +231,14 @@ def test_a_mistyped_flag_is_refused_with_a_hint():
     )
     assert done.returncode == 2
     assert "--num-train" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_starter_set_is_the_default_and_the_same_every_time(tmp_path):
+    for name in ("a", "b"):
+        assert main(["--out-dir", str(tmp_path / name), "--tutor-prompt", "compact"]) == 0
+    a, b = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("a", "b"))
+    assert a == b
+    assert json.loads(a["manifest.json"])["input"]["source"] == "starter"
+    notes = read(tmp_path / "a", "train")[0]["extra_info"]["notes"]
+    assert notes in read(tmp_path / "a", "train")[0]["prompt"][0]["content"]

@@ -22,6 +22,7 @@ class Rule(StrEnum):
     BACKGROUND = "background incomplete"
     SPEAKER = "unknown speaker"
     EMPTY = "nothing said"
+    TOO_LONG = "too long"
     NO_VARIANT = "no variant"
     NO_RATE = "rate not measured"
     FEW_GRADED = "too few graded samples"

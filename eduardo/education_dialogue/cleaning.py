@@ -90,7 +90,7 @@ def resolve_topic(topic: str, utterances: Iterable[Utterance], counts: Counter[C
 
 def _without_residue(text: str, counts: Counter[Cleaning]) -> str:
     """Cut `",` and `"",` off the end, but leave the quote that closes one opened before."""
-    found = _RESIDUE.search(text)
+    found = _RESIDUE.search(text) if text.rstrip().endswith('",') else None
     if found is None:
         return text
     opened = text.count('"', 0, found.start()) % 2 == 1
@@ -115,6 +115,8 @@ def _without_directions(text: str, speaker: Speaker, counts: Counter[Cleaning]) 
 
     A student turn that is nothing but a direction stays: what the tutor says next answers it.
     """
+    if "[" not in text:
+        return text
     spoken = _DIRECTION.sub("", text).strip()
     if spoken == text or (not spoken and speaker is Speaker.STUDENT):
         return text

@@ -19,6 +19,9 @@ from eduardo.types import Speaker
 _SPEAKERS = {"teacher": Speaker.TUTOR, "student": Speaker.STUDENT}
 _FILES = {"train": r"conversations_train\d*|train", "test": r"conversations_eval\d*|test"}
 MIN_TUTOR_TURNS = 2  # fewer is a greeting, not a lesson
+MAX_CHARS = (
+    50_000  # published conversations have some thousand; more is an accident, and no model could train on it
+)
 
 
 class _UnusableError(Exception):
@@ -56,11 +59,14 @@ class ConversationFolder:
 
 
 def parse_conversation(record: Record, counts: Counter[Cleaning]) -> Conversation | Dropped:
-    """One record cleaned, or why it cannot be used. Adds to `counts` what was cleaned."""
+    """One record cleaned, or why it cannot be used. Adds to `counts` what was cleaned in a usable one."""
+    own = Counter[Cleaning]()
     try:
-        return _parse(record.value, counts)
+        conversation = _parse(record.value, own)
     except _UnusableError as error:
         return Dropped(record.where, error.rule, str(error))
+    counts.update(own)
+    return conversation
 
 
 def _parse(value: object, counts: Counter[Cleaning]) -> Conversation:
@@ -69,9 +75,11 @@ def _parse(value: object, counts: Counter[Cleaning]) -> Conversation:
     raw = value.get("conversation")
     if not isinstance(raw, list):
         raise _UnusableError(Rule.WRONG_TYPE, f"conversation must be a list, got {type(raw).__name__}")
-    utterances, ended_by = clean_turns(
-        [_utterance(turn, number) for number, turn in enumerate(raw, 1)], counts
-    )
+    turns = [_utterance(turn, number) for number, turn in enumerate(raw, 1)]
+    num_chars = sum(len(turn.text) for turn in turns)
+    if num_chars > MAX_CHARS:
+        raise _UnusableError(Rule.TOO_LONG, f"{num_chars} characters, more than {MAX_CHARS}")
+    utterances, ended_by = clean_turns(turns, counts)
     if not utterances:
         raise _UnusableError(Rule.EMPTY, "nothing is said")
     num_tutor_turns = sum(utterance.speaker is Speaker.TUTOR for utterance in utterances)
