@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from eduardo.answers import Grader, check_key
-from eduardo.answers.compare import Verdict
 from eduardo.answers.exact import Key, decide, read_key
+from eduardo.answers.verdict import Verdict
 from eduardo.resources import configs_dir
 from eduardo.settings import GraderSettings
 from eduardo.types import Outcome

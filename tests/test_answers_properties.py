@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eduardo.answers import check_key, extract_final_answer
-from eduardo.answers.compare import Verdict
 from eduardo.answers.exact import Key, decide, read_key
+from eduardo.answers.verdict import Verdict
 
 PIECES = (
     *(

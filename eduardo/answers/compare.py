@@ -12,7 +12,6 @@ Decisions that are ours:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -36,13 +35,7 @@ from eduardo.answers.values import (
     Union,
     is_plain,
 )
-
-
-class Verdict(Enum):
-    RIGHT = "right"
-    WRONG = "wrong"
-    UNKNOWN = "unknown"  # this comparison cannot tell
-
+from eduardo.answers.verdict import Verdict, all_right, verdict_of
 
 _MAX_PAIRINGS = 10_000
 _MAX_NUMERIC_PAIRINGS = 400
@@ -58,22 +51,10 @@ def compare(left: Answer, right: Answer) -> Verdict:
     return Verdict.WRONG
 
 
-def _verdict(value: bool | None) -> Verdict:
-    if value is None:
-        return Verdict.UNKNOWN
-    return Verdict.RIGHT if value else Verdict.WRONG
-
-
-def _all(verdicts: Sequence[Verdict]) -> Verdict:
-    if Verdict.WRONG in verdicts:
-        return Verdict.WRONG
-    return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts else Verdict.RIGHT
-
-
 def _in_order(left: Sequence[Answer], right: Sequence[Answer]) -> Verdict:
     if len(left) != len(right):
         return Verdict.WRONG
-    return _all([compare(a, b) for a, b in zip(left, right, strict=True)])
+    return all_right([compare(a, b) for a, b in zip(left, right, strict=True)])
 
 
 def _in_any_order(left: Sequence[Answer], right: Sequence[Answer]) -> Verdict:
@@ -99,7 +80,7 @@ def _as_sets(left: Sequence[Answer], right: Sequence[Answer]) -> Verdict:
     lines = [*table, *([row[column] for row in table] for column in range(len(right)))]
     if any(Verdict.RIGHT not in line and Verdict.UNKNOWN not in line for line in lines):
         return Verdict.WRONG
-    return _verdict(True if all(Verdict.RIGHT in line for line in lines) else None)
+    return verdict_of(True if all(Verdict.RIGHT in line for line in lines) else None)
 
 
 def _check_pairings(left: Sequence[Answer], right: Sequence[Answer]) -> None:
@@ -136,13 +117,13 @@ def _compare_relation(left: Relation, right: Answer) -> Verdict:
     if not isinstance(right, Relation) or left.sign != right.sign:
         return Verdict.WRONG
     same = are_proportional if left.sign in ("=", "!=") else is_positive_multiple
-    return _verdict(same(left.difference, right.difference))
+    return verdict_of(same(left.difference, right.difference))
 
 
 def _compare_choice(left: Choice, right: Answer) -> Verdict:
     if isinstance(right, Choice):
         if left.letter != right.letter or left.body is None or right.body is None:
-            return _verdict(left.letter == right.letter)
+            return verdict_of(left.letter == right.letter)
         return compare(left.body, right.body)
     if isinstance(right, Scalar) and right.node is not None:
         if right.node.op == "symbol" and right.node.name.upper() == left.letter:
@@ -203,7 +184,7 @@ def _compare_matrix(left: Matrix, right: Answer) -> Verdict:
         return Verdict.WRONG
     if len(left.rows) != len(right.rows):
         return Verdict.WRONG
-    return _all([_in_order(a, b) for a, b in zip(left.rows, right.rows, strict=True)])
+    return all_right([_in_order(a, b) for a, b in zip(left.rows, right.rows, strict=True)])
 
 
 def _compare_vector(matrix: Matrix, group: Group) -> Verdict:
@@ -224,7 +205,7 @@ def _compare_ratio(left: Ratio, right: Answer) -> Verdict:
     if any(term.exact == 0 for term in (*left.terms, *right.terms)):
         return _in_order(left.terms, right.terms)  # a time of day, or no ratio at all
     pairs = zip(left.terms[1:], right.terms[1:], strict=True)
-    return _all([_compare_scalar(_times(a, right.terms[0]), _times(b, left.terms[0])) for a, b in pairs])
+    return all_right([_compare_scalar(_times(a, right.terms[0]), _times(b, left.terms[0])) for a, b in pairs])
 
 
 def _times(left: Scalar, right: Scalar) -> Scalar:
@@ -251,15 +232,15 @@ def _compare_scalar(left: Scalar, right: Answer) -> Verdict:
 def _same_value(left: Scalar, right: Scalar, factor: Fraction) -> Verdict:
     """Is `left` times `factor` the number `right`?"""
     if left.exact is not None and right.exact is not None:
-        return _verdict(left.exact * factor == right.exact)
+        return verdict_of(left.exact * factor == right.exact)
     if left.node is None or right.node is None:
         return Verdict.WRONG
     node = left.node if factor == 1 else Node("product", (number(factor), left.node))
-    return _verdict(are_equal(node, right.node))
+    return verdict_of(are_equal(node, right.node))
 
 
 def _compare_words(left: Text, right: Answer) -> Verdict:
-    return _verdict(left == right)
+    return verdict_of(left == right)
 
 
 _RULES: tuple[tuple[type, Callable[[Any, Answer], Verdict]], ...] = (

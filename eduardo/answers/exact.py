@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eduardo.answers.compare import Verdict, compare
+from eduardo.answers.compare import compare
 from eduardo.answers.extract import extract_final_answer
 from eduardo.answers.normalize import clean, plain_text
 from eduardo.answers.read import read_answer
 from eduardo.answers.screen import screen
 from eduardo.answers.tree import TooCostly
 from eduardo.answers.values import Answer, Text, is_plain
+from eduardo.answers.verdict import Verdict
 
 _PLACEHOLDERS = frozenset({"?", "nan", "null", "n/a", "None"})  # how missing values look once they are text
 _MAX_KEY_WORDS = 40

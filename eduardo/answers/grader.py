@@ -24,10 +24,10 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
-from eduardo.answers.compare import Verdict
 from eduardo.answers.exact import Decision, decide, read_key, screened
 from eduardo.answers.extract import extract_final_answer
 from eduardo.answers.normalize import strip_delimiters
+from eduardo.answers.verdict import Verdict
 from eduardo.answers.workers import PairTimeout, Workers
 from eduardo.settings import GraderSettings
 from eduardo.types import Grade, Outcome

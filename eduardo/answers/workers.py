@@ -17,7 +17,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from eduardo.answers.compare import Verdict
+from eduardo.answers.verdict import Verdict
 from eduardo.errors import EduardoError
 
 _START_TIMEOUT_S = 120.0  # a cold import on a loaded machine
