@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
+from rich.progress import Progress, TaskID, TimeElapsedColumn
 
 from eduardo.classroom.faults import FaultPlan, parse_rates
 from eduardo.classroom.serve import listen
@@ -114,6 +114,40 @@ def starter(
     typer.echo(
         f"{out_dir}: " + ", ".join(f"{count} pairs in {split}.jsonl" for split, count in counts.items())
     )
+
+
+@app.command("warm-start")
+def warm_start(
+    out_dir: Annotated[Path, typer.Option(help="Folder of the finished tutor.")] = Path("models/tiny"),
+    settings: Annotated[
+        Path | None, typer.Option(help="Other settings than configs/warm_start.yaml.")
+    ] = None,
+    threads: Annotated[int, typer.Option(help="CPU threads; the weights depend on their number.", min=1)] = 2,
+) -> None:
+    """Make the tiny tutor: a few minutes of supervised training on dialogues of good and bad scripted tutors.
+
+    Nothing is done when the folder holds the result of the same settings already.
+
+    Example: `python -m eduardo.classroom warm-start --out-dir models/tiny`
+    """
+    import torch
+
+    from eduardo.classroom.tiny_tutor import warm_start as making
+    from eduardo.resources import configs_dir
+
+    torch.set_num_threads(threads)
+    chosen = making.read_settings(settings or configs_dir() / "warm_start.yaml")
+    with _progress() as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: int, total: int, loss: float | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = progress.add_task(stage, total=total)
+            text = stage if loss is None else f"{stage} (loss {loss:.2f})"
+            progress.update(tasks[stage], completed=done, description=text)
+
+        is_new = making.warm_start(out_dir, chosen, making.shipped_recipe(), show)
+    typer.echo(f"{out_dir}: {'written' if is_new else 'up to date'}")
 
 
 def _progress() -> Progress:

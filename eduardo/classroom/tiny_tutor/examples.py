@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Annotated
 
+from pydantic import Field
 from transformers import PreTrainedTokenizerFast
 
 from eduardo import views
@@ -18,7 +22,7 @@ from eduardo.dialogue import run_dialogue
 from eduardo.errors import UserError
 from eduardo.ledger import TokenLedger
 from eduardo.seeds import derive_seed
-from eduardo.settings import RecipeSettings
+from eduardo.settings import Count, RecipeSettings, Settings
 from eduardo.types import ItemKind, Problem, Speaker, TestItem, Transcript, TransferPair
 
 PROMPT_STYLE = "compact"
@@ -39,6 +43,11 @@ class Example:
 
     ids: list[int]
     is_target: list[bool]
+
+
+class DrillSettings(Settings):
+    num_drills: Count
+    length: Annotated[int, Field(ge=16)]
 
 
 def to_transfer_pair(pair: problems.SimPair) -> TransferPair:
@@ -94,6 +103,52 @@ async def _hold(
         lessons.append(Lesson(probe=name, pair=pair, transcript=transcript))
         on_progress(index + 1)
     return lessons
+
+
+def disguised(lesson: Lesson, rng: random.Random) -> Lesson:
+    """The lesson with each quantity's name exchanged for two random words, everywhere.
+
+    A tutor that met only the few names of the training templates would learn them by heart instead of learning
+    to copy whatever its notes say.
+    """
+    names = re.findall(r"step \d+: ([a-z ]+?) =", lesson.pair.notes or "")
+    words = iter(rng.sample(_story_words(), 2 * len(names)))
+    masks = {name: f"{next(words)} {next(words)}" for name in names}
+    pattern = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+
+    def mask(text: str) -> str:
+        return pattern.sub(lambda found: masks[found[1]], text)
+
+    pair, transcript = lesson.pair, lesson.transcript
+    problem = replace(pair.source.problem, text=mask(pair.source.problem.text))
+    masked_pair = replace(pair, source=replace(pair.source, problem=problem), notes=mask(pair.notes or ""))
+    turns = tuple(replace(turn, text=mask(turn.text), raw=mask(turn.raw)) for turn in transcript.turns)
+    return replace(lesson, pair=masked_pair, transcript=replace(transcript, turns=turns))
+
+
+@cache
+def _story_words() -> tuple[str, ...]:
+    stories = " ".join(story.text for t in problems.templates("train") for story in t.stories)
+    return tuple(sorted(set(re.findall(r"\b[a-z]{3,}\b", stories))))
+
+
+def copying_drills(settings: DrillSettings, vocab_size: int, rng: random.Random) -> list[Example]:
+    """Random tokens, then the same again from a random place on: the second half can be copied, nothing else.
+
+    Half of them draw from few tokens, so that one token before is not enough to find the place.
+    """
+    half = settings.length // 2
+    drills = []
+    for _ in range(settings.num_drills):
+        num_kinds = rng.choice((12, 30, 100, vocab_size))
+        kinds = rng.sample(range(vocab_size), min(num_kinds, vocab_size))
+        ids = rng.choices(kinds, k=half)
+        start = rng.randrange(half // 2)
+        # The first repeated tokens are a guess, because nothing has shown yet where the copy starts.
+        drills.append(
+            Example(ids=ids + ids[start:] + ids[:start], is_target=[False] * (half + 3) + [True] * (half - 3))
+        )
+    return drills
 
 
 def as_text(lesson: Lesson, *, end_tag: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 from torch.nn import functional
-from transformers import Qwen3ForCausalLM
+from transformers import Qwen2ForCausalLM
 
 from eduardo.classroom.tiny_tutor.examples import Example
 from eduardo.settings import Count, Settings, Share
@@ -21,6 +21,7 @@ _BUCKET_BATCHES = 16  # batches whose examples are sorted by length together: li
 class ImitationSettings(Settings):
     num_steps: Count
     examples_per_step: Count
+    context_weight: Share  # of a token that the tutor did not write, against 1 for one that it wrote
     learning_rate: Annotated[float, Field(gt=0)]
     warmup_share: Share  # of the steps; the rate then falls to a tenth along a cosine
     weight_decay: Annotated[float, Field(ge=0)]
@@ -28,7 +29,7 @@ class ImitationSettings(Settings):
 
 
 def imitate(
-    model: Qwen3ForCausalLM,
+    model: Qwen2ForCausalLM,
     examples: Sequence[Example],
     settings: ImitationSettings,
     *,
@@ -44,7 +45,7 @@ def imitate(
     for step in range(settings.num_steps):
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * _rate(step, settings)
-        loss = imitation_loss(model, next(batches))
+        loss = imitation_loss(model, next(batches), context_weight=settings.context_weight)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.grad_clip)
@@ -53,17 +54,21 @@ def imitate(
     model.eval()
 
 
-def imitation_loss(model: Qwen3ForCausalLM, batch: Sequence[Example]) -> torch.Tensor:
-    """Mean negative log-likelihood (nats) of the tutor's tokens.
+def imitation_loss(
+    model: Qwen2ForCausalLM, batch: Sequence[Example], *, context_weight: float
+) -> torch.Tensor:
+    """Weighted mean negative log-likelihood (nats) of the next token.
 
     Examples are padded on the right, which causal attention never looks at, so no mask is needed; logits are
-    computed at target positions only, since they are the largest part of the work at this model size.
+    computed only where they count, since they are the largest part of the work at this model size.
     """
     ids, is_target = pad(batch, pad_id=int(model.config.pad_token_id or 0))
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
-    wanted = is_target[:, 1:]
+    weights = torch.where(is_target, 1.0, context_weight)[:, 1:] * (ids[:, 1:] != model.config.pad_token_id)
+    wanted = weights > 0
     logits = model.lm_head(hidden[wanted])
-    return functional.cross_entropy(logits, ids[:, 1:][wanted])
+    losses = functional.cross_entropy(logits, ids[:, 1:][wanted], reduction="none")
+    return (losses * weights[wanted]).sum() / weights.sum()
 
 
 def pad(batch: Sequence[Example], *, pad_id: int) -> tuple[torch.Tensor, torch.Tensor]:

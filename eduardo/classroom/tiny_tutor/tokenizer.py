@@ -13,9 +13,9 @@ END_OF_TURN = "<|im_end|>"
 CONTROLS = (END_OF_TEXT, START_OF_TURN, END_OF_TURN)
 THINKING_TAGS = ("<think>", "</think>")
 
-# Digits stand alone and never swallow the space before them, so that a number is spelled alike wherever it
-# stands and can be copied token by token. The end tag may become one token, but must stay ordinary text.
-_PIECES = r" ?<end_of_conversation>|\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s"
+# Every digit is a token of its own, with the space before it if there is one: numbers are copied digit by digit.
+# The end tag may become one token, but must stay ordinary text.
+_PIECES = r" ?<end_of_conversation>| ?\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s"
 
 # Earlier turns are shown as they were written. A turn that lost its thinking (a chat client keeps only what was
 # visible) is shown with an empty one, so that every turn of the tutor has the same shape.
