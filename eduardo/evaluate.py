@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from eduardo.evaluation.summary import Summary, summarize, to_rows
 from eduardo.evaluation.tutors import TutorFactory, TutorSpec, parse_tutor, running_tutor
 from eduardo.judge import Judge
 from eduardo.llm import close_shared_clients, shared_client
+from eduardo.merge import merge
 from eduardo.records import read_dialogues
 from eduardo.student import Student
 from eduardo.types import ScoredDialogue
@@ -37,7 +40,7 @@ from eduardo.types import ScoredDialogue
 _EPILOG = """\
 examples:
   # a checkpoint before and after training, in the embedded classroom
-  python -m eduardo.evaluate environment --tutor before=models/tiny --tutor after=runs/demo/final
+  python -m eduardo.evaluate environment --tutor before=models/tiny --tutor after=runs/demo
 
   # a model behind an API, two scripted probes and the control without tutoring
   python -m eduardo.evaluate environment --tutor api=https://host/v1#some-model \\
@@ -47,7 +50,8 @@ examples:
   python -m eduardo.evaluate environment --tutor ours=checkpoints/ours recipe=paper classroom=vllm serving=gpu \\
       data=data/near_transfer/test.parquet recipe.dialogue.tutor_turn_tokens=4192 recipe.dialogue.response_tokens=16384
 
-A tutor is NAME=TARGET: a model folder (served by vLLM), URL#MODEL, probe:NAME, or none.
+A tutor is NAME=TARGET: a model folder or a run folder (its newest checkpoint), served by vLLM; URL#MODEL; probe:NAME;
+or none.
 Every other argument overrides a key of configs/evaluate.yaml. Run it again to continue where it stopped:
 dialogues and scores that are in out_dir are kept.
 """
@@ -68,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/evaluate.yaml")
     arguments = parser.parse_intermixed_args(argv)
-    specs = [parse_tutor(text) for text in arguments.tutor]
+    specs = [parse_tutor(_with_merged_checkpoint(text)) for text in arguments.tutor]
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise UserError(f"two tutors have the same name: {', '.join(names)}")
@@ -99,6 +103,7 @@ def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: 
     with running_classroom(settings.classroom, log_dir=out_dir) as classroom:
         for spec in specs:
             folder = out_dir / spec.name
+            claim_folder(folder, _facts(spec, settings))
             with running_tutor(spec, settings, folder) as make_tutor, _progress(console) as progress:
                 asyncio.run(_run_stages(spec.name, tasks, make_tutor, classroom, settings, folder, progress))
             dialogues[spec.name] = list(read_dialogues(folder / "scored.jsonl"))
@@ -135,6 +140,36 @@ def read_tasks(settings: EvaluationSettings) -> list[Task]:
         for pair, prompt in usable
         for sample in range(settings.num_samples)
     ]
+
+
+def claim_folder(folder: Path, facts: Mapping[str, object]) -> None:
+    """Note what the folder's dialogues were made with. Raises UserError when it holds those of something else."""
+    manifest = folder / "manifest.json"
+    if manifest.is_file():
+        earlier = json.loads(manifest.read_text())
+        changed = sorted(key for key in facts if earlier.get(key) != facts[key])
+        if changed:
+            raise UserError(
+                f"{folder} holds dialogues made with another {', '.join(changed)}: choose another out_dir or remove it"
+            )
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest.write_text(json.dumps(facts, indent=1))
+
+
+def _facts(spec: TutorSpec, settings: EvaluationSettings) -> dict[str, object]:
+    """All that a dialogue or its score depends on, apart from how many there are and how fast."""
+    chosen = settings.model_dump(include={"recipe", "data", "temperature", "top_p", "seed"}, mode="json")
+    models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
+    data_sha256 = hashlib.sha256(Path(settings.data).read_bytes()).hexdigest()
+    return {"tutor": f"{spec.target}#{spec.model}", **models, **chosen, "data_sha256": data_sha256}
+
+
+def _with_merged_checkpoint(text: str) -> str:
+    """`NAME=RUN` with the run's newest checkpoint merged; any other tutor as it is."""
+    name, _, target = text.partition("=")
+    is_run = (Path(target) / "checkpoints").is_dir()
+    return f"{name}={merge(Path(target))}" if is_run else text
 
 
 async def _run_stages(

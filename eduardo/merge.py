@@ -1,0 +1,106 @@
+"""`python -m eduardo.merge RUN`: a training checkpoint as an ordinary Hugging Face model folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from eduardo.console import run_main
+from eduardo.errors import UserError
+from eduardo.verl_adapter.checkpoints import Checkpoint, newest_complete, open_checkpoint
+
+_EPILOG = """\
+examples:
+  python -m eduardo.merge runs/demo                        # newest complete checkpoint, into runs/demo/merged/step_N
+  python -m eduardo.merge runs/demo --step 20 --out-dir models/ours
+
+The folder holds weights, tokenizer and chat template; vLLM and transformers load it. A checkpoint of one rank keeps the
+precision it was saved in; one of several ranks is put together by verl's own merger, which writes bfloat16.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m eduardo.merge",
+        description=__doc__,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, help="run folder (it holds checkpoints/)")
+    parser.add_argument("--step", type=int, help="which checkpoint; the newest complete one unless given")
+    parser.add_argument(
+        "--out-dir", type=Path, help="where to write the model; RUN/merged/step_N unless given"
+    )
+    arguments = parser.parse_args(argv)
+    print(merge(arguments.run, step=arguments.step, out_dir=arguments.out_dir))
+    return 0
+
+
+def merge(run: Path, *, step: int | None = None, out_dir: Path | None = None) -> Path:
+    """Merge one checkpoint of `run` and return the model folder; one that is already there is kept.
+
+    The folder is complete or absent. Raises UserError when the run has no such checkpoint.
+    """
+    checkpoint = find_checkpoint(run, step)
+    target = out_dir or run / "merged" / f"step_{checkpoint.step}"
+    if (target / "config.json").is_file():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        _write_model(checkpoint.path / "actor", draft)
+        draft.rename(target)
+    except OSError as error:
+        raise UserError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return target
+
+
+def find_checkpoint(run: Path, step: int | None) -> Checkpoint:
+    """The checkpoint of `step`, or the newest complete one. Raises UserError."""
+    root = run / "checkpoints"
+    if step is not None:
+        return open_checkpoint(root / f"global_step_{step}")
+    found = newest_complete(root, report=lambda message: print(message, file=sys.stderr))
+    if found is None:
+        raise UserError(f"{root} holds no complete checkpoint")
+    return found
+
+
+def _write_model(actor: Path, target: Path) -> None:
+    if (actor / "model_world_size_1_rank_0.pt").is_file():
+        _write_single_rank(actor, target)
+        return
+    command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
+    command += ["--local_dir", str(actor), "--target_dir", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise UserError(f"verl's model merger failed on {actor}: {last}")
+
+
+def _write_single_rank(actor: Path, target: Path) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+    # Sharded tensors need verl's device mesh to load; they were written by our own run.
+    state = torch.load(actor / "model_world_size_1_rank_0.pt", map_location="cpu", weights_only=False)
+    weights = {name: getattr(tensor, "_local_tensor", tensor) for name, tensor in state.items()}
+    folder = actor / "huggingface"
+    dtype = next(iter(weights.values())).dtype
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder), dtype=dtype)
+    model.load_state_dict(weights)
+    if (folder / "generation_config.json").is_file():
+        model.generation_config = GenerationConfig.from_pretrained(folder)
+    model.save_pretrained(target)
+    AutoTokenizer.from_pretrained(folder).save_pretrained(target)
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_main(main))
