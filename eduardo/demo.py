@@ -1,4 +1,4 @@
-"""`python -m eduardo.demo`: the whole path on two CPU cores, from nothing to a tutor that teaches better than before."""
+"""`python -m eduardo.demo`: the whole path on two CPU cores, from nothing to a tutor that teaches better."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ examples:
   python -m eduardo.demo --run-dir runs/second run.seed=7
   python -m eduardo.demo --run-dir runs/no_gates ablation=no_gates
 
-The classroom is a simulation: the numbers show that the machinery and the incentives work, not that a tutor teaches people.
+The classroom is a simulation: its numbers show that the machinery and the incentives work, not that a tutor
+teaches people.
 """
 
 
