@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +34,28 @@ def compose(
 
     Raises UserError for an override that cannot be read, names no known key, or has the wrong type.
     """
-    _register_resolvers()
     parsed = [_parse(text) for text in overrides]
+    groups = tuple(str(o.input_line) for o in parsed if _is_group(o, extra_dir))
+    config = copy.deepcopy(_load_tree(config_name, groups, extra_dir))
+    known = frozenset(key_paths(config))
+    for override in parsed:
+        if not _is_group(override, extra_dir):
+            _check_override(override, config, known)
+            _apply(override, config)
+    return config
+
+
+@cache
+def _load_tree(config_name: str, groups: tuple[str, ...], extra_dir: Path | None) -> DictConfig:
+    """What Hydra composes from the files alone."""
+    _register_resolvers()
     search_path = [f"file://{path}" for path in (verl_config_dir(), extra_dir) if path is not None]
     fixed = [f"hydra.searchpath=[{','.join(search_path)}]"]
-    with initialize_config_dir(str(configs_dir()), version_base=None):
-        groups = [
-            text for text, override in zip(overrides, parsed, strict=True) if _is_group(override, extra_dir)
-        ]
-        values = [override for override in parsed if not _is_group(override, extra_dir)]
-        config = _hydra(config_name, [*fixed, *groups])
-    known = frozenset(key_paths(config))
-    for override in values:
-        _check_override(override, config, known)
-        _apply(override, config)
-    return config
+    try:
+        with initialize_config_dir(str(configs_dir()), version_base=None):
+            return hydra_compose(config_name, overrides=[*fixed, *groups])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_one_line(str(error))) from None
 
 
 def _parse(text: str) -> Override:
@@ -129,13 +138,6 @@ def _example(old: Any) -> str:
     if isinstance(old, ListConfig | DictConfig):
         return str(OmegaConf.to_container(old)).replace(" ", "")
     return str(old)
-
-
-def _hydra(config_name: str, overrides: list[str]) -> DictConfig:
-    try:
-        return hydra_compose(config_name, overrides=overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_one_line(str(error))) from None
 
 
 def _one_line(message: str) -> str:

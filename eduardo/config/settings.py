@@ -18,6 +18,9 @@ class RunSettings(Settings):
     logprob_check_freq: Annotated[int, Field(ge=0)]
     stall_timeout_s: Seconds
     poll_interval_s: Seconds
+    endpoint_wait_s: Annotated[
+        float, Field(ge=0)
+    ]  # how long to wait for a student or judge that is not there yet
     env: dict[str, str]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -100,8 +99,3 @@ def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
         raise UserError(
             "actor_rollout_ref.rollout.n must be at least 2: one dialogue has no group to be compared with"
         )
-
-
-def resolve_paths(config: DictConfig, base: Path) -> None:
-    """Makes the run folder absolute, since training processes work elsewhere."""
-    config.run.dir = str((base / config.run.dir).resolve())

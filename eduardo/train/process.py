@@ -59,14 +59,13 @@ class TrainingProcess:
         except subprocess.TimeoutExpired:
             return None
 
-    def close(self) -> None:
-        """End whatever is left of the run."""
-        if self._child.poll() is None:
+    def close(self, *, gently: bool = True) -> None:
+        """End whatever is left of the run; not gently means without a chance to tidy up."""
+        if gently and self._child.poll() is None:
             self._child.terminate()
-            if self.wait(EXIT_GRACE_S) is None:
-                self._child.kill()
-                self._child.wait()
+            self.wait(EXIT_GRACE_S)
         kill_run(self._run_id)
+        self._child.wait()
         self._log.close()
         shutil.rmtree(self._ray_dir, ignore_errors=True)
 

@@ -14,7 +14,6 @@ from omegaconf import DictConfig, OmegaConf
 from eduardo.answers import Grader
 from eduardo.chat_template import ChatTemplate, Message
 from eduardo.dialogue import run_dialogue
-from eduardo.errors import UserError
 from eduardo.judge import Judge
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
@@ -86,11 +85,6 @@ class Classroom:
         recipe, seed = self._settings.recipe, sample.seed(self._settings.seed)
         limits = recipe.dialogue
         ledger = TokenLedger(self._template, sample.prompt, max_response_tokens=limits.response_tokens)
-        if len(ledger.prompt_ids) > limits.prompt_tokens:
-            raise UserError(
-                f"row {sample.pair.id}: its prompt has {len(ledger.prompt_ids)} tokens, "
-                f"recipe.dialogue.prompt_tokens allows {limits.prompt_tokens}"
-            )
         transcript = await run_dialogue(
             sample.pair.source.problem,
             opener=opener(sample.pair.source.problem),

@@ -1,4 +1,4 @@
-"""How a run is asked to stop: a file in its folder, which every process of the run can see."""
+"""How a run is asked to stop, and how it says that it did: files in its folder, seen by all its processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 STOP_FILE = "stop.json"
+STATUS_FILE = "status.json"
 
 
 class StopTraining(Exception):
@@ -40,3 +41,11 @@ def check_stop(run_dir: Path) -> None:
         return  # still being written: seen at the next check
     request = json.loads(text)
     raise StopTraining(request["reason"], failed=request["failed"])
+
+
+def write_status(run_dir: Path, *, step: int, stop: StopTraining | None = None) -> None:
+    """The last completed step and, once the run has ended early, why. Written whole or not at all."""
+    tmp = run_dir / (STATUS_FILE + ".tmp")
+    status = {"step": step, "reason": stop and stop.reason, "failed": bool(stop and stop.failed)}
+    tmp.write_text(json.dumps(status), encoding="utf-8")
+    tmp.replace(run_dir / STATUS_FILE)

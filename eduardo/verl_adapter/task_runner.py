@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -25,7 +24,6 @@ import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
 from eduardo.verl_adapter.stop import request_stop
 
-STATUS_FILE = "status.json"
 PARENT_CHECK_S = 2.0
 
 
@@ -38,15 +36,7 @@ class TutorTaskRunner(TaskRunnerV1.__ray_metadata__.modified_class):  # type: ig
 
     @property
     def run(self) -> _InPlace:
-        return _InPlace(self._run)
-
-    def _run(self, config: DictConfig) -> None:
-        super().run(config)
-        stop = self.trainer.stopped
-        status = {"step": self.trainer.completed_step, "reason": None, "failed": False}
-        if stop is not None:
-            status |= {"reason": stop.reason, "failed": stop.failed}
-        write_status(Path(config.run.dir), status)
+        return _InPlace(super().run)
 
 
 class _InPlace:
@@ -58,13 +48,6 @@ class _InPlace:
     def remote(self, *args: Any) -> ray.ObjectRef[None]:
         self._method(*args)
         return ray.put(None)
-
-
-def write_status(run_dir: Path, status: dict[str, Any]) -> None:
-    """How the run ended: last completed step, why it stopped early (or null), and whether that is a failure."""
-    tmp = run_dir / (STATUS_FILE + ".tmp")
-    tmp.write_text(json.dumps(status), encoding="utf-8")
-    tmp.replace(run_dir / STATUS_FILE)
 
 
 def main(config_path: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import ray
 import transfer_queue as tq
 from omegaconf import open_dict
+from ray.exceptions import RayTaskError
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.core_algos import register_adv_est
@@ -21,10 +22,13 @@ from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl.workers.rollout.replica import RolloutReplicaRegistry
 from verl.workers.utils.padding import response_from_nested
 
+from eduardo.chat_template import ChatTemplate
 from eduardo.dataset import from_row
 from eduardo.verl_adapter import advantage, checkpoints, dialogue_files, metrics
 from eduardo.verl_adapter.data_order import DataOrder
-from eduardo.verl_adapter.stop import StopTraining, check_stop
+from eduardo.verl_adapter.journal import METRICS_FILE, MetricsJournal
+from eduardo.verl_adapter.prompts import check_prompts
+from eduardo.verl_adapter.stop import StopTraining, check_stop, write_status
 
 TRAINER_MODE = "eduardo"
 register_adv_est(advantage.NAME)(advantage.group_advantage)
@@ -35,13 +39,14 @@ logger = logging.getLogger(__name__)
 class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
     """Steps count from 1. `completed_step` is the last one whose update is in the weights."""
 
+    total_training_steps: int
+
     def __init__(self, config: Any) -> None:
         with open_dict(config):
             config.trainer.v1.trainer_mode = "sync"  # what verl's own code asks for
         self.run = config.run
         self.run_dir = Path(config.run.dir)
         self.completed_step = 0
-        self.stopped: StopTraining | None = None
         self._saved_step = 0
         self._dialogues: list[metrics.DialogueNumbers] = []
         super().__init__(config)
@@ -54,7 +59,9 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     @logger.setter
     def logger(self, tracking: Any) -> None:
-        self._journal = metrics.MetricsJournal(tracking, self.run_dir, resumed_step=self.completed_step)
+        self._journal = MetricsJournal(
+            tracking, self.run_dir / METRICS_FILE, resumed_step=self.completed_step
+        )
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
@@ -72,6 +79,15 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
 
     def _init_dataloader(self) -> None:
         super()._init_dataloader()
+        # verl would leave its loop after the last epoch without the last checkpoint and validation.
+        in_epochs = self.steps_per_epoch * self.config.trainer.total_epochs
+        self.total_training_steps = min(self.total_training_steps, in_epochs)
+        template = ChatTemplate(
+            self.tokenizer, template_kwargs=dict(self.config.data.apply_chat_template_kwargs)
+        )
+        logger.warning("chat template: %s", template.report)
+        for dataset in (self.train_dataset, self.val_dataset):
+            check_prompts(dataset.dataframe, template, limit=self.config.recipe.dialogue.prompt_tokens)
         ids = [from_row(row).id for row in self.train_dataset.dataframe]
         self.order = DataOrder(ids, batch_size=self.config.data.train_batch_size, seed=self.run.seed)
 
@@ -91,14 +107,21 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def fit(self, agent_loop_manager: Any) -> None:
+        write_status(self.run_dir, step=self.completed_step)
+        stop: StopTraining | None = None
         try:
             super().fit(agent_loop_manager)
-        except StopTraining as stop:
+        except StopTraining as error:
+            stop = error
             logger.warning("stopping after step %d: %s", self.completed_step, stop.reason)
-            self.stopped = stop
             if self.completed_step > self._saved_step:
                 self.global_steps = self.completed_step
                 self._save_checkpoint()
+        if self.config.trainer.save_freq > 0 and self.completed_step > self._saved_step:
+            stop = StopTraining(
+                f"the checkpoint of step {self.completed_step} could not be written", failed=True
+            )
+        write_status(self.run_dir, step=self.completed_step, stop=stop)
 
     def on_step_begin(self) -> None:
         check_stop(self.run_dir)
@@ -217,7 +240,16 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
         if not checkpoints.has_room_for_another(self._checkpoint_root):
             logger.error("checkpoint of step %d not written: no space left on the disk", step)
             return
-        with checkpoints.writing(self._checkpoint_root, step, self.order.state(step)) as folder:
-            self.actor_rollout_wg.save_checkpoint(str(folder / "actor"), None, step, max_ckpt_to_keep=None)
+        try:
+            with checkpoints.writing(self._checkpoint_root, step, self.order.state(step)) as folder:
+                self.actor_rollout_wg.save_checkpoint(
+                    str(folder / "actor"), None, step, max_ckpt_to_keep=None
+                )
+        except (
+            OSError,
+            RayTaskError,
+        ) as error:  # a full disk, mostly: the run lives on the previous checkpoint
+            logger.error("checkpoint of step %d not written: %s", step, error)
+            return
         self._saved_step = step
         checkpoints.remove_old(self._checkpoint_root, keep=self.run.keep_checkpoints)

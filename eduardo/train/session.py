@@ -1,0 +1,140 @@
+"""One training from start to end: servers, the training process, progress, signals, and how it came out."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from eduardo.config import TrainSettings
+from eduardo.config.steps import num_steps
+from eduardo.errors import EduardoError, UserError
+from eduardo.train.curves import draw_curves
+from eduardo.train.failure import RunStatus, error_line, read_status
+from eduardo.train.process import TrainingProcess
+from eduardo.train.progress import RunProgress
+from eduardo.train.run_folder import RunFolder
+from eduardo.train.services import check_endpoints, classroom
+from eduardo.verl_adapter.checkpoints import newest_complete
+from eduardo.verl_adapter.journal import JournalReader, read_journal
+from eduardo.verl_adapter.stop import clear_stop, request_stop
+
+POLL_S = 0.5
+SIGNAL_STATUS = 128  # plus the signal's number, as shells report it
+
+
+class TrainingFailed(EduardoError):
+    """The training process ended with an error; the message is the line that says why."""
+
+
+def run_session(config: DictConfig, settings: TrainSettings) -> int:
+    """0 when the run finished, 128 + N when signal N stopped it. Raises EduardoError when it failed."""
+    console = Console()
+    folder = RunFolder(Path(settings.run.dir))
+    with classroom(config, settings, folder.path) as settings:
+        check_endpoints(settings.classroom, settings.recipe, wait_s=settings.run.endpoint_wait_s)
+        folder.prepare(config, settings)
+        clear_stop(folder.path)
+        console.print(f"run folder {folder.path}, log {folder.log}", highlight=False, soft_wrap=True)
+        stop = _StopRequest(folder)
+        log_start = folder.log.stat().st_size if folder.log.exists() else 0
+        with _signals(stop):
+            status = _train(config, settings, folder, stop, console)
+    draw_curves(read_journal(folder.metrics), folder.path / "curves.png")
+    ended = read_status(folder.status)
+    if stop.signal_number is not None and not (ended and ended.failed):
+        console.print(_how_it_stopped(stop, ended), highlight=False)
+        return SIGNAL_STATUS + stop.signal_number
+    if status == 0 and ended and not ended.failed:
+        console.print(f"finished after step {ended.step}: {folder.path}", highlight=False, soft_wrap=True)
+        return 0
+    raise _failure(folder, status, ended, log_start)
+
+
+def _train(
+    config: DictConfig, settings: TrainSettings, folder: RunFolder, stop: _StopRequest, console: Console
+) -> int | None:
+    """Exit status of the training process; None when it was killed."""
+    process = TrainingProcess(folder, settings.run.env)
+    try:
+        with RunProgress(
+            console, total_steps=num_steps(config), first_step=_first_step(folder, settings)
+        ) as progress:
+            journal = JournalReader(folder.metrics, from_end=True)
+            while not stop.now:
+                status = process.wait(POLL_S)
+                for line in journal.new_lines():
+                    progress.show(line)
+                for message in stop.take_messages():
+                    progress.say(message)
+                if status is not None:
+                    return status
+            return None
+    finally:
+        process.close(gently=not stop.now)
+
+
+def _first_step(folder: RunFolder, settings: TrainSettings) -> int:
+    newest = newest_complete(folder.checkpoints, report=lambda _: None)
+    return newest.step if newest and settings.run.resume == "auto" else 0
+
+
+def _how_it_stopped(stop: _StopRequest, ended: RunStatus | None) -> str:
+    if ended is None or stop.now:
+        return "ended at once; the same command continues from the last checkpoint"
+    return f"stopped after step {ended.step}, checkpoint saved; the same command continues it"
+
+
+def _failure(folder: RunFolder, status: int | None, ended: RunStatus | None, log_start: int) -> EduardoError:
+    if ended and ended.failed:
+        return TrainingFailed(f"{ended.reason} (log: {folder.log})")
+    found = error_line(folder.log, start=log_start)
+    if found is not None:
+        kind, text = found
+        is_input = kind == UserError.__name__
+        return UserError(text) if is_input else TrainingFailed(f"{kind}: {text} (log: {folder.log})")
+    if status is not None and status < 0:
+        why = "; was memory short?" if -status == signal.SIGKILL else ""
+        return TrainingFailed(
+            f"the training process was killed by {signal.Signals(-status).name}{why} (log: {folder.log})"
+        )
+    return TrainingFailed(f"the training process ended with status {status} (log: {folder.log})")
+
+
+@dataclass(slots=True)
+class _StopRequest:
+    """First signal: save and end; before training began there is nothing to save. Second: end at once."""
+
+    folder: RunFolder
+    signal_number: int | None = None
+    now: bool = False
+    _messages: list[str] = field(default_factory=list)
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.signal_number is not None or read_status(self.folder.status) is None:
+            self.now = True
+        else:
+            request_stop(self.folder.path, f"{signal.Signals(number).name} received")
+            self._messages.append("stopping: the checkpoint is saved first; once more to end at once")
+        self.signal_number = number
+
+    def take_messages(self) -> list[str]:
+        messages, self._messages = self._messages, []
+        return messages
+
+
+@contextmanager
+def _signals(stop: _StopRequest) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, stop.on_signal) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
