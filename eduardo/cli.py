@@ -31,6 +31,7 @@ COMMANDS = {
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
     ),
     "evaluate": Command("eduardo.evaluate", "measure tutors on held-out problems, with intervals"),
+    "judge_bench": Command("eduardo.judge_bench.__main__", "measure a judge on labelled transcripts"),
     "classroom": Command(
         "eduardo.classroom.__main__", "serve the simulated student and judge; its problems and tutor"
     ),

@@ -74,6 +74,20 @@ def clustered_rate(hits: Sequence[bool], clusters: Sequence[Hashable]) -> Estima
     return Estimate(value=share, low=float(low), high=float(high), num_values=n, num_clusters=num_clusters)
 
 
+def rate(hits: Sequence[bool]) -> Estimate | None:
+    """Share of independent hits with Wilson's interval, so that 0 hits is not 0 %. None if empty."""
+    if not hits:
+        return None
+    low, high = proportion_confint(sum(hits), len(hits), alpha=1 - LEVEL, method="wilson")
+    return Estimate(
+        value=sum(hits) / len(hits),
+        low=float(low),
+        high=float(high),
+        num_values=len(hits),
+        num_clusters=len(hits),
+    )
+
+
 def cluster_bootstrap(
     columns: Mapping[str, Sequence[float]],
     clusters: Sequence[Hashable],
