@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from eduardo.dataset import InMemory, read_pairs
+from eduardo.dataset import Location, Record, read_pairs
 from eduardo.dataset.checks import PairSet
 from eduardo.dataset.complaints import Rule
 from eduardo.errors import UserError
@@ -23,9 +25,23 @@ def row(
     }
 
 
+class Rows:
+    """A source that is a list."""
+
+    def __init__(self, rows: tuple[dict, ...]) -> None:
+        self._rows = rows
+
+    def records(self, split: str) -> Iterator[Record]:
+        for number, row in enumerate(self._rows, start=1):
+            yield Record(row, Location(f"here:{split}", number))
+
+    def provenance(self) -> dict[str, object]:
+        return {}
+
+
 def read(*rows: dict) -> PairSet:
     return read_pairs(
-        InMemory("here", {"train": rows}),
+        Rows(rows),
         "train",
         check_key=lambda key: None,
         same_answer=lambda a, b: {a, b} == {"0.5", "1/2"},

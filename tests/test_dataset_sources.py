@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eduardo.dataset import HubDataset, InMemory, LocalFolder
+from eduardo.dataset import HubDataset, LocalFolder
 from eduardo.errors import UserError
 
 ROWS = [{"problem": f"What is {n} + 1?", "answer": str(n + 1), "transfer_problem": None} for n in range(3)]
@@ -60,6 +60,10 @@ def test_the_datasets_library_gives_the_same_records(tmp_path, monkeypatch):
     source = HubDataset(str(folder))
     assert [record.value for record in source.records("train")] == ROWS
     assert [str(record.where) for record in source.records("test")] == [f"{folder}:test row 1"]
+    before = source.provenance()
+    assert before == HubDataset(str(folder)).provenance()
+    write_jsonl(folder / "test.jsonl", ROWS[:2])
+    assert before["sha256"] != HubDataset(str(folder)).provenance()["sha256"]
 
 
 def test_a_data_set_that_cannot_be_loaded_is_named(tmp_path):
@@ -100,4 +104,3 @@ def test_provenance_pins_the_content_and_not_the_place(tmp_path):
     assert a == b
     write_jsonl(tmp_path / "b" / "test.jsonl", ROWS[:2])
     assert LocalFolder(tmp_path / "b").provenance() != a
-    assert InMemory("x", {"train": ROWS}).provenance() != InMemory("x", {"train": ROWS[:2]}).provenance()

@@ -6,14 +6,13 @@ from eduardo.dataset.complaints import Dropped, Rule
 from eduardo.dataset.location import Location, Record
 from eduardo.dataset.rows import SCHEMA, from_row, to_row, write_rows
 from eduardo.dataset.selection import Band, Selection, SelectionSettings, select
-from eduardo.dataset.sources import HubDataset, InMemory, LocalFolder, PairSource
+from eduardo.dataset.sources import HubDataset, LocalFolder, PairSource
 
 __all__ = [
     "SCHEMA",
     "Band",
     "Dropped",
     "HubDataset",
-    "InMemory",
     "LocalFolder",
     "Location",
     "PairSet",

@@ -1,11 +1,12 @@
-"""Where near-transfer pairs come from: a local folder, the Hugging Face Hub, or memory."""
+"""Where near-transfer pairs come from: a local folder or the Hugging Face Hub."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -73,51 +74,37 @@ class HubDataset:
     def records(self, split: str) -> Iterator[Record]:
         datasets = _datasets()
         try:
-            rows = datasets.load_dataset(self.name, split=split, revision=self._pinned())
-        except (OSError, ValueError, ConnectionError, datasets.exceptions.DatasetsError) as error:
-            detail = str(error).strip().splitlines() or [type(error).__name__]
+            rows = datasets.load_dataset(self.name, split=split, revision=self.commit)
+        except Exception as error:
+            detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(
-                f"cannot load split {split} of data set {self.name}: {detail[0]}; "
+                f"cannot load split {split} of data set {self.name}: {detail}; "
                 "check the name and the network, or pass --data-dir with a local copy"
             ) from error
         for row, value in enumerate(rows, start=1):
             yield Record(value, Location(f"{self.name}:{split}", row))
 
     def provenance(self) -> dict[str, object]:
-        return {"source": "hub", "name": self.name, "revision": self._pinned()}
+        digest = hashlib.sha256()
+        for split in ("train", "test"):
+            for record in self.records(split):
+                digest.update(
+                    orjson.dumps(record.value, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+                )
+        return {"source": "hub", "name": self.name, "revision": self.commit, "sha256": digest.hexdigest()}
 
-    def _pinned(self) -> str | None:
-        """The commit behind `revision`; the name as given where the Hub cannot be asked."""
+    @cached_property
+    def commit(self) -> str | None:
+        """The commit behind `revision`, asked for once; `revision` itself for a folder and in offline mode."""
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+        from huggingface_hub.errors import OfflineModeIsEnabled
 
         if Path(self.name).exists():
             return self.revision
         try:
             return HfApi().dataset_info(self.name, revision=self.revision).sha
-        except (HfHubHTTPError, HFValidationError, OfflineModeIsEnabled, OSError):
+        except OfflineModeIsEnabled:
             return self.revision
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """Records that a program made, such as the starter set."""
-
-    name: str
-    splits: Mapping[str, Iterable[Mapping[str, object]]]
-
-    def records(self, split: str) -> Iterator[Record]:
-        for row, value in enumerate(self.splits[split], start=1):
-            yield Record(dict(value), Location(f"{self.name}:{split}", row))
-
-    def provenance(self) -> dict[str, object]:
-        digest = hashlib.sha256()
-        for split in sorted(self.splits):
-            for value in self.splits[split]:
-                digest.update(
-                    orjson.dumps(dict(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
-                )
-        return {"source": self.name, "sha256": digest.hexdigest()}
 
 
 def _datasets() -> ModuleType:
