@@ -60,7 +60,7 @@ def writing(root: Path, step: int, state: dict[str, int | str]) -> Iterator[Path
 def fault_of(path: Path) -> str | None:
     """Why a checkpoint folder cannot be used, or None when it is complete."""
     marker = path / MARKER
-    if not marker.is_file():
+    if path.suffix == _TMP or not marker.is_file():
         return "it was not written to the end"
     try:
         files: dict[str, int] = json.loads(marker.read_text(encoding="utf-8"))

@@ -1,0 +1,110 @@
+"""Data files and model are checked in seconds; a complaint names the file and what to do."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from omegaconf import OmegaConf
+
+from eduardo.dataset import to_row, write_rows
+from eduardo.errors import UserError
+from eduardo.train.inputs import check_inputs
+from eduardo.types import ItemKind, Problem, SolveRate, TestItem, TransferPair
+
+
+def rows(count):
+    for index in range(count):
+        source = TestItem(
+            problem=Problem(text=f"What is {index} + 3?", answer=str(index + 3)),
+            baseline=SolveRate(value=0.25, num_graded=16),
+            kind=ItemKind.SOURCE,
+        )
+        pair = TransferPair(id=f"p{index}", source=source, variant=None)
+        yield to_row(pair, split="train", index=index, prompt_style="default", end_tag="<end>")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A configuration with two good files and a good model folder; `run.check()` checks it."""
+    for name, count in (("train", 4), ("val", 2)):
+        write_rows(tmp_path / f"{name}.parquet", rows(count))
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps({"max_position_embeddings": 2048}))
+    (model / "tokenizer.json").write_text("{}")
+    return OmegaConf.create(
+        {
+            "data": {
+                "train_files": [str(tmp_path / "train.parquet")],
+                "val_files": [str(tmp_path / "val.parquet")],
+                "train_batch_size": 4,
+            },
+            "actor_rollout_ref": {"model": {"path": str(model)}, "rollout": {"max_model_len": 2048}},
+        }
+    )
+
+
+def complaint(config):
+    with pytest.raises(UserError) as caught:
+        check_inputs(config)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_good_inputs_pass(run):
+    check_inputs(run)
+
+
+def test_a_missing_file_is_named_with_the_command_that_writes_it(run):
+    run.data.train_files = ["nowhere.parquet"]
+    assert "data.train_files: nowhere.parquet does not exist" in complaint(run)
+    assert "eduardo.process_dataset" in complaint(run)
+
+
+def test_a_file_of_another_format_is_refused(run, tmp_path):
+    path = tmp_path / "val.parquet"
+    path.write_text("problem,answer\n")
+    assert f"{path} is not a Parquet file" in complaint(run)
+
+
+def test_missing_columns_are_named_inner_ones_too(run, tmp_path):
+    table = pq.read_table(tmp_path / "train.parquet")
+    info = table["extra_info"].combine_chunks()
+    kept = [field.name for field in info.type if field.name != "transfer_answer"]
+    poorer = pa.StructArray.from_arrays([info.field(name) for name in kept], names=kept)
+    table = table.set_column(table.schema.get_field_index("extra_info"), "extra_info", poorer).drop(
+        ["ability"]
+    )
+    pq.write_table(table, tmp_path / "train.parquet")
+    assert "lacks ability, extra_info.transfer_answer" in complaint(run)
+
+
+def test_a_file_without_rows_is_refused(run, tmp_path):
+    write_rows(tmp_path / "val.parquet", [])
+    assert "val.parquet has no rows" in complaint(run)
+
+
+def test_fewer_rows_than_a_batch_are_refused(run):
+    run.data.train_batch_size = 5
+    assert "4 rows, fewer than data.train_batch_size=5" in complaint(run)
+
+
+def test_a_folder_without_a_model_is_refused(run, tmp_path):
+    run.actor_rollout_ref.model.path = str(tmp_path)
+    assert "holds no model (no config.json)" in complaint(run)
+
+
+def test_a_model_without_a_tokenizer_is_refused(run, tmp_path):
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    assert "holds no tokenizer" in complaint(run)
+
+
+def test_a_model_that_is_too_short_for_the_dialogues_is_refused(run):
+    run.actor_rollout_ref.rollout.max_model_len = 4096
+    assert "takes 2048 tokens" in complaint(run)
+
+
+def test_a_name_on_the_hub_is_left_to_the_hub(run):
+    run.actor_rollout_ref.model.path = "organisation/model"
+    check_inputs(run)
