@@ -216,7 +216,7 @@ def _write_starter(folder: Path, console: Console) -> None:
     from eduardo.classroom.starter import write_starter
 
     size = _config("starter_set.yaml")
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         num_pairs = size["num_train"] + size["num_test"]
         task = progress.add_task("measuring solve rates of the starter problems", total=num_pairs)
         write_starter(folder, **size, on_progress=lambda done: progress.update(task, completed=done))
