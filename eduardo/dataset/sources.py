@@ -89,7 +89,9 @@ class HubDataset:
         for split in ("train", "test"):
             for record in self.records(split):
                 digest.update(
-                    orjson.dumps(record.value, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+                    orjson.dumps(
+                        record.value, default=str, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+                    )
                 )
         return {"source": "hub", "name": self.name, "revision": self.commit, "sha256": digest.hexdigest()}
 
