@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,13 +16,10 @@ from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorke
 from eduardo.chat_template import ChatTemplate
 from eduardo.dataset import from_row
 from eduardo.errors import EndpointUnavailable
-from eduardo.ledger import TokenLedger
-from eduardo.records import flat_metrics
 from eduardo.seeds import derive_seed
 from eduardo.tutor import Generation
-from eduardo.types import FinishReason, ScoredDialogue
-from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Sample
-from eduardo.verl_adapter.metrics import REWARD
+from eduardo.types import FinishReason
+from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Experience, Sample
 from eduardo.verl_adapter.stop import request_stop
 
 AGENT_NAME = "eduardo_tutor"
@@ -96,11 +92,11 @@ class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
             seed = sample.seed(self.config.run.seed)
             server = _RolloutServer(self.server_manager, sampling_params, classroom.stop_ids, seed)
             started = time.monotonic()
-            ledger, scored = await classroom.run(sample, server.generate)
+            experience = await classroom.run(sample, server.generate)
         except Exception as error:  # whatever is wrong here would be wrong for every dialogue: end the run
             request_stop(run_dir, f"dialogue about {sample.pair.id}: {error!r}", failed=True)
             raise
-        return training_sample(ledger, scored, server, elapsed_s=time.monotonic() - started)
+        return _as_verl_output(experience, server, elapsed_s=time.monotonic() - started)
 
     def _classroom(self, run_dir: Path) -> Classroom:
         if run_dir not in _classrooms:
@@ -109,29 +105,20 @@ class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
         return _classrooms[run_dir]
 
 
-def training_sample(
-    ledger: TokenLedger, scored: ScoredDialogue, server: _RolloutServer, *, elapsed_s: float
-) -> AgentLoopOutput:
-    """What verl trains on. A void dialogue has an all-zero mask and a reward that is not a number."""
+def _as_verl_output(experience: Experience, server: _RolloutServer, *, elapsed_s: float) -> AgentLoopOutput:
     versions = server.weight_versions or [-1]
-    numbers = flat_metrics(scored)
-    numbers[REWARD] = numbers.pop("reward")  # verl keeps a column of its own under the shorter name
-    reward = math.nan if scored.reward is None else scored.reward.total
-    # verl needs at least one response token; a dialogue that failed before its first one is void anyway.
-    response = ledger.response_ids or ledger.prompt_ids[-1:]
-    mask = [0] * len(response) if scored.is_void else ledger.response_mask
     return AgentLoopOutput(
-        prompt_ids=ledger.prompt_ids,
-        response_ids=response,
-        response_mask=mask,
-        response_logprobs=ledger.response_logprobs or [0.0],
-        reward_score=reward,
-        num_turns=len(scored.transcript.turns),
+        prompt_ids=experience.prompt_ids,
+        response_ids=experience.response_ids,
+        response_mask=experience.response_mask,
+        response_logprobs=experience.rollout_logprobs,
+        reward_score=experience.reward,
+        num_turns=experience.num_turns,
         metrics=AgentLoopMetrics(
             generate_sequences=server.generation_s, tool_calls=max(0.0, elapsed_s - server.generation_s)
         ),
         extra_fields={
-            "reward_extra_info": numbers,
+            "reward_extra_info": experience.numbers,
             "global_steps": versions[-1],
             "min_global_steps": min(versions),
             "max_global_steps": max(versions),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from eduardo.dialogue import run_dialogue
 from eduardo.judge import Judge
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
-from eduardo.records import DialogueWriter
+from eduardo.records import DialogueWriter, flat_metrics
 from eduardo.scoring import score_dialogue
 from eduardo.seeds import derive_seed
 from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings
@@ -25,6 +26,7 @@ from eduardo.student import Student
 from eduardo.tutor import Generate, TokenTutor
 from eduardo.types import ScoredDialogue, TransferPair
 from eduardo.verl_adapter.dialogue_files import part_file
+from eduardo.verl_adapter.metrics import REWARD
 from eduardo.views import opener
 
 
@@ -65,6 +67,19 @@ class Sample:
         return derive_seed(run_seed, self.split, self.step, self.pair.id, self.index)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """What the policy learns from one dialogue. A void one has an all-zero mask and a reward that is no number."""
+
+    prompt_ids: list[int]
+    response_ids: list[int]
+    response_mask: list[int]  # 1 on tokens that the policy sampled
+    rollout_logprobs: list[float]
+    reward: float
+    numbers: dict[str, float | None]  # the same keys for every dialogue
+    num_turns: int
+
+
 class Classroom:
     """Student, judge, grader and records of one worker process, shared by all its dialogues."""
 
@@ -80,8 +95,8 @@ class Classroom:
     def stop_ids(self) -> tuple[int, ...]:
         return self._template.stop_ids
 
-    async def run(self, sample: Sample, generate: Generate) -> tuple[TokenLedger, ScoredDialogue]:
-        """Hold, score and record one dialogue. The record is on disk before this returns."""
+    async def run(self, sample: Sample, generate: Generate) -> Experience:
+        """Hold, score and record one dialogue. The record is on disk before its reward leaves this function."""
         recipe, seed = self._settings.recipe, sample.seed(self._settings.seed)
         limits = recipe.dialogue
         ledger = TokenLedger(self._template, sample.prompt, max_response_tokens=limits.response_tokens)
@@ -105,7 +120,7 @@ class Classroom:
             labels={"split": sample.split, "step": sample.step, "sample": sample.index, "seed": seed},
         )
         await asyncio.to_thread(self._writer(sample).write, scored)
-        return ledger, scored
+        return _experience(ledger, scored)
 
     def _writer(self, sample: Sample) -> DialogueWriter:
         key = (sample.split, sample.step)
@@ -115,3 +130,19 @@ class Classroom:
             path = part_file(self._settings.run_dir, *key, worker=f"{socket.gethostname()}-{os.getpid()}")
             self._writers = {key: DialogueWriter(path)}
         return self._writers[key]
+
+
+def _experience(ledger: TokenLedger, scored: ScoredDialogue) -> Experience:
+    # verl needs at least one response token; a dialogue that failed before its first one is void anyway.
+    response_ids = ledger.response_ids or ledger.prompt_ids[-1:]
+    numbers = flat_metrics(scored)
+    numbers[REWARD] = numbers.pop("reward")  # verl keeps a column of its own under the shorter name
+    return Experience(
+        prompt_ids=ledger.prompt_ids,
+        response_ids=response_ids,
+        response_mask=[0] * len(response_ids) if scored.is_void else ledger.response_mask,
+        rollout_logprobs=ledger.response_logprobs or [0.0],
+        reward=math.nan if scored.reward is None else scored.reward.total,
+        numbers=numbers,
+        num_turns=len(scored.transcript.turns),
+    )
