@@ -61,7 +61,8 @@ def start(*, port: int = 0, timeout_s: float = 60.0, options: Sequence[str] = ()
     """
     command = [sys.executable, "-m", "eduardo.classroom", "serve", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--parent-pid", str(os.getpid()), *options]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    # A session of its own: Ctrl-C reaches the caller only, which may need the server to finish a step.
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         base_url = _announced_url(child, time.monotonic() + timeout_s)
         if not is_healthy(base_url):
