@@ -75,7 +75,7 @@ async def test_it_answers_as_student_and_judge_over_http(model: Path, tmp_path: 
         log_file=tmp_path / "vllm.log",
         timeout_s=classroom["server"]["start_timeout_s"],
         options=classroom["server"]["options"],
-        env={"VLLM_CPU_KVCACHE_SPACE": "1"},
+        env=classroom["server"]["env"],
     ) as server:
         for name in names:
             values = {**endpoint, "base_url": server.base_url, "model": name, "max_concurrency": 8}

@@ -34,6 +34,7 @@ def running_classroom(settings: ClassroomSettings, *, log_dir: Path) -> Iterator
             timeout_s=server.start_timeout_s,
             port=server.port,
             options=server.options,
+            env=server.env,
         ) as vllm:
             yield _at(settings, vllm.base_url)
 

@@ -31,6 +31,7 @@ class ServerSettings(Settings):
     port: Annotated[int, Field(ge=0, le=65535)]  # 0: any free one
     options: list[str]  # of `python -m eduardo.classroom serve` or `vllm serve MODEL`
     model_path: str | None  # what `vllm serve` loads
+    env: dict[str, str]  # environment variables of `vllm serve`
     start_timeout_s: Seconds
 
     @model_validator(mode="after")

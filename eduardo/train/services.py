@@ -9,7 +9,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from eduardo.classroom import process, vllm_server
+from eduardo.classroom.launch import running_classroom
 from eduardo.config import ClassroomSettings, TrainSettings
 from eduardo.config.validate import validate
 from eduardo.llm import ChatClient
@@ -19,27 +19,9 @@ from eduardo.settings import EndpointSettings, RecipeSettings
 @contextmanager
 def classroom(config: DictConfig, settings: TrainSettings, run_dir: Path) -> Iterator[TrainSettings]:
     """Starts the classroom's own server if it has one; yields the settings with the address that it got."""
-    server = settings.classroom.server
-    if server.kind == "none":
-        yield settings
-        return
-    started: process.ClassroomProcess | vllm_server.VllmServer
-    if server.kind == "simulated":
-        started = process.start(port=server.port, timeout_s=server.start_timeout_s, options=server.options)
-    else:
-        assert server.model_path is not None
-        started = vllm_server.start(
-            Path(server.model_path),
-            names=list(dict.fromkeys([settings.classroom.student.model, settings.classroom.judge.model])),
-            log_file=run_dir / "classroom.log",
-            timeout_s=server.start_timeout_s,
-            port=server.port,
-            options=server.options,
-            env=settings.run.env,
-        )
-    with started:
+    with running_classroom(settings.classroom, log_dir=run_dir) as answering:
         for role in ("student", "judge"):
-            config.classroom[role].base_url = started.base_url
+            config.classroom[role].base_url = getattr(answering, role).base_url
         yield validate(config)
 
 
