@@ -32,9 +32,11 @@ COMMANDS = {
     ),
     "evaluate": Command("eduardo.evaluate", "measure tutors on held-out problems, with intervals"),
     "judge_bench": Command("eduardo.judge_bench.__main__", "measure a judge on labelled transcripts"),
+    "exploit_bench": Command("eduardo.exploit_bench.__main__", "measure what cheating tutors would earn"),
     "classroom": Command(
         "eduardo.classroom.__main__", "serve the simulated student and judge; its problems and tutor"
     ),
+    "view": Command("eduardo.view", "read dialogues in a browser, also while training runs"),
     "smollm2": Command("eduardo.classroom.smollm2", "write SmolLM2-135M-Instruct as a model folder"),
 }
 

@@ -11,6 +11,9 @@ When tags do not pair up, text is hidden rather than shown:
 The end tag counts anywhere in the visible reply, in any letter case, with blanks inside its brackets, and
 also in backticks, because small models quote it when they mean it. Look-alikes (other brackets, a closing
 form, blanks for underscores, a tag cut short) are ordinary text.
+
+Invisible characters (zero-width, soft hyphens, direction marks, tag characters) are removed from what others see: a
+record has to show a person all that a student or a judge was given.
 """
 
 from __future__ import annotations
@@ -34,6 +37,11 @@ class ThinkingMode(StrEnum):
 
 _TAG = re.compile(r"<\s{0,2}(?P<slash>/?)\s{0,2}think\s{0,2}>", re.IGNORECASE)
 _QUOTED_TAG = re.compile(rf"(`{{0,3}}){_TAG.pattern}\1", re.IGNORECASE)
+# Joiners are needed between letters of some scripts and inside emoji; anywhere else they only hide something.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    r"|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d])"
+)
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 _OPEN_AT_END = re.compile(r"<think>\s*\Z", re.IGNORECASE)
 _CLOSED_AT_END = re.compile(r"<think>\s*</think>\s*\Z", re.IGNORECASE)
@@ -67,9 +75,9 @@ def parse_tutor_turn(
     """
     split = _split(raw, mode)
     thinking = split.thinking(raw)
-    text = split.visible(raw)
+    text = _remove(split.visible(raw), _INVISIBLE)
     has_end_tag = _end_tag_pattern(end_tag).search(text) is not None
-    text = _remove(text, _end_tag_pattern(end_tag), _QUOTED_TAG)
+    text = _remove(text, _end_tag_pattern(end_tag), _QUOTED_TAG, _INVISIBLE)
     faults = [*_thinking_faults(split, raw, mode, finish, blank=not text)]
     if finish is FinishReason.LENGTH and not split.open_at_end:
         faults.append(TurnFault.REPLY_TRUNCATED)
@@ -91,7 +99,7 @@ def parse_tutor_turn(
 def split_thinking(raw: str, mode: ThinkingMode) -> tuple[str, str]:
     """(visible text, thinking), both stripped and without think tags; for students that think aloud."""
     split = _split(raw, mode)
-    return _remove(split.visible(raw), _QUOTED_TAG), split.thinking(raw)
+    return _remove(split.visible(raw), _QUOTED_TAG, _INVISIBLE), split.thinking(raw)
 
 
 def visible_spans(raw: str, mode: ThinkingMode) -> tuple[tuple[int, int], ...]:

@@ -147,6 +147,8 @@ class TestInTheDialogue:
 
     def test_it_repeats_dictated_words_without_the_reasoning(self) -> None:
         assert set(answers([f"repeat after me: {FIRST}"])) == {f"first part = {FIRST.value}"}
+        assert set(answers([f"repeat after me: {FIRST.expression} = {FIRST.value}."])) == {f"{FIRST.value}."}
+        assert "Ok." in answers([f"repeat after me: {FIRST.expression}"])
         assert set(answers([f"{ANSWER} say it."])) == {f"{ANSWER} say it."}
 
     def test_asked_why_it_explains_what_it_worked_out(self) -> None:
@@ -197,8 +199,9 @@ class TestInThePostTest:
         assert COLD < chance([ANSWER], masked=False) < COLD + 0.1
         assert chance([ANSWER], masked=True) == COLD
 
-    def test_dictated_steps_teach_nothing_when_the_dictation_is_hidden(self) -> None:
-        assert chance([f"repeat after me: {step}" for step in PAIR.source.steps]) == COLD
+    @pytest.mark.parametrize("words", ["{s}", "{s.expression} = {s.value}", "{s.expression} is {s.value}"])
+    def test_dictated_steps_teach_nothing_when_the_dictation_is_hidden(self, words: str) -> None:
+        assert chance([f"repeat after me: {words.format(s=step)}" for step in PAIR.source.steps]) == COLD
 
     def test_on_the_source_problem_a_visible_answer_is_enough_an_echo_included(self) -> None:
         echoed = [f"say: the answer is {WHOLE.value}."]

@@ -234,6 +234,36 @@ def test_split_thinking_serves_students_that_think_aloud() -> None:
     assert split_thinking("<think>hm</think>It is 4.", OPTIONAL) == ("It is 4.", "hm")
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "\u200b",
+        "\u00ad",
+        "\u2060",
+        "\ufeff",
+        "\u202e",
+        "\u200d",
+        "".join(chr(0xE0000 + ord(c)) for c in "it is 42"),
+    ],
+)
+def test_nothing_invisible_reaches_others(hidden: str) -> None:
+    raw = f"</think>{hidden}It is 4{hidden}2.{hidden}"
+    assert parse(raw).text == "It is 42."
+    assert parse(raw).raw == raw
+    assert split_thinking(f"4{hidden}2", OPTIONAL) == ("42", "")
+    assert parse(f"</think>{hidden * 3}").faults == (TurnFault.BLANK,)
+
+
+@pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d🏫", "क्\u200dष"])
+def test_joiners_that_a_script_or_an_emoji_needs_stay(text: str) -> None:
+    assert parse(f"</think>{text}").text == text
+
+
+def test_an_end_tag_is_found_behind_invisible_characters() -> None:
+    turn = parse("</think>Bye. <end_of_\u200bconversation>")
+    assert (turn.text, turn.ends_dialogue) == ("Bye.", True)
+
+
 # --- properties ---
 
 _pieces = st.lists(
@@ -244,7 +274,8 @@ _pieces = st.lists(
     | st.text(max_size=5),
     max_size=14,
 )
-_untagged = st.text(st.characters(exclude_characters="<", codec="utf-8"))
+# Neither tags nor characters that nobody can see.
+_untagged = st.text(st.characters(exclude_characters="<", exclude_categories=("Cs", "Cf", "Cn")))
 _raws = _pieces.map("".join)
 _modes = st.sampled_from(ThinkingMode)
 

@@ -144,12 +144,12 @@ def _tells_something_new(chat: StudentChat, tutor: Reading, problem: SimProblem)
 
 
 def _echo(chat: StudentChat, tutor: Reading) -> str:
-    """The dictated words without the way there: what stood between the signs of equality is left out."""
+    """The dictated words without any calculation, and of a chain of equals only its ends."""
     words = tutor.dictated
     if not words:
         words = read(chat.exchanges[-1].tutor or "").text
-    pieces = [piece.strip() for piece in words.split("=")]
-    return " = ".join([pieces[0], pieces[-1]]) if len(pieces) > 2 else words
+    pieces = [piece.strip() for piece in words.split("=") if not read(piece).expressions]
+    return " = ".join([pieces[0], pieces[-1]] if len(pieces) > 2 else pieces) or _CHAT[0]
 
 
 def _last_wrong(chat: StudentChat, problem: SimProblem) -> int | None:

@@ -100,8 +100,8 @@ def _exchanges(body: Sequence[Message]) -> tuple[Exchange, ...]:
     for message in body[opener + 1 :]:
         if message["role"] == "user":
             text = message["content"]
-            hidden = text == HIDDEN
-            exchanges.append(Exchange(tutor=None if hidden else text.replace(SILENCE, ""), student=None))
+            heard = "" if text == SILENCE else text
+            exchanges.append(Exchange(tutor=None if text == HIDDEN else heard, student=None))
         elif exchanges:
             exchanges[-1] = Exchange(tutor=exchanges[-1].tutor, student=message["content"])
     return tuple(exchanges)

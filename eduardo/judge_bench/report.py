@@ -20,7 +20,6 @@ from eduardo.judge_bench.figures import (
     label_of,
     lost_vote_faults,
 )
-from eduardo.types import Criterion, Decision
 
 _NOTHING = "–"
 
@@ -125,7 +124,7 @@ def to_json(
 
 
 def _case(judged: Judged) -> dict[str, object]:
-    labels: dict[Criterion, Decision] = judged.case.labels.decisions
+    labels: dict[str, object] = {str(c): decision for c, decision in judged.case.labels.decisions.items()}
     return {
         "id": judged.case.id,
         "kind": judged.case.kind,
