@@ -211,6 +211,12 @@ def test_a_warm_start_is_an_ordinary_model_folder_made_once(tmp_path: Path) -> N
     assert model.generation_config.eos_token_id == model.config.eos_token_id == tokenizer.eos_token_id
     assert model.config.vocab_size == len(tokenizer) and model.dtype == torch.float32
     assert ChatTemplate(tokenizer).thinking_mode is ThinkingMode.PREFILLED
+    assert [tokenizer.decode([i]) for i in tokenizer.encode("= 41.")] == [
+        "=",
+        " 4",
+        "1",
+        ".",
+    ]  # its own, not Llama's
     assert run(folder, small()) == (False, [])
     assert run(folder, small(num_lessons=13))[0]
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]

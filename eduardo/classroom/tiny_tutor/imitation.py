@@ -10,7 +10,7 @@ from typing import Annotated
 import torch
 from pydantic import Field
 from torch.nn import functional
-from transformers import Qwen2ForCausalLM
+from transformers import LlamaForCausalLM
 
 from eduardo.classroom.tiny_tutor.examples import Example
 from eduardo.settings import Count, Settings, Share
@@ -29,7 +29,7 @@ class ImitationSettings(Settings):
 
 
 def imitate(
-    model: Qwen2ForCausalLM,
+    model: LlamaForCausalLM,
     examples: Sequence[Example],
     settings: ImitationSettings,
     *,
@@ -55,7 +55,7 @@ def imitate(
 
 
 def imitation_loss(
-    model: Qwen2ForCausalLM, batch: Sequence[Example], *, context_weight: float
+    model: LlamaForCausalLM, batch: Sequence[Example], *, context_weight: float
 ) -> torch.Tensor:
     """Weighted mean negative log-likelihood (nats) of the next token.
 

@@ -1,4 +1,4 @@
-"""The tiny tutor's network: a small Qwen2, saved as an ordinary Hugging Face folder."""
+"""The tiny tutor's network: a small Llama with attention biases, saved as an ordinary Hugging Face folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import torch
 from pydantic import Field
-from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import GenerationConfig, PreTrainedTokenizerFast, LlamaConfig, LlamaForCausalLM
 
 from eduardo.errors import UserError
 from eduardo.settings import Count, Settings
@@ -28,9 +28,9 @@ class ModelShape(Settings):
     look_back_sharpness: Annotated[float, Field(ge=0)]
 
 
-def build_model(shape: ModelShape, tokenizer: PreTrainedTokenizerFast, *, seed: int) -> Qwen2ForCausalLM:
+def build_model(shape: ModelShape, tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlamaForCausalLM:
     """A freshly initialised network (float32, tied embeddings) for `tokenizer`; same seed, same weights."""
-    config = Qwen2Config(
+    config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=shape.num_heads * shape.head_dim,
         intermediate_size=shape.intermediate_size,
@@ -40,6 +40,7 @@ def build_model(shape: ModelShape, tokenizer: PreTrainedTokenizerFast, *, seed: 
         max_position_embeddings=shape.max_positions,
         initializer_range=shape.initializer_range,
         tie_word_embeddings=True,
+        attention_bias=True,  # see _look_back
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
@@ -48,7 +49,7 @@ def build_model(shape: ModelShape, tokenizer: PreTrainedTokenizerFast, *, seed: 
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Qwen2ForCausalLM(config)
+        model = LlamaForCausalLM(config)
     _look_back(model, shape)
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id, do_sample=True
@@ -56,7 +57,7 @@ def build_model(shape: ModelShape, tokenizer: PreTrainedTokenizerFast, *, seed: 
     return model
 
 
-def _look_back(model: Qwen2ForCausalLM, shape: ModelShape) -> None:
+def _look_back(model: LlamaForCausalLM, shape: ModelShape) -> None:
     """Let head h of the first layer start out attending to the token h + 1 places back.
 
     Copying a name or a number takes a head that knows what stood before a token. Training finds one by itself,
@@ -77,7 +78,7 @@ def _look_back(model: Qwen2ForCausalLM, shape: ModelShape) -> None:
 
 
 def save_tutor(
-    folder: Path, model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, *, extra: Mapping[str, str]
+    folder: Path, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, *, extra: Mapping[str, str]
 ) -> None:
     """Write the folder in one move: it is complete or absent, never half-written. `extra`: file name → text."""
     folder.parent.mkdir(parents=True, exist_ok=True)

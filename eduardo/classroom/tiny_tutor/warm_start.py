@@ -12,7 +12,7 @@ from typing import Annotated
 
 import yaml
 from pydantic import Field, ValidationError
-from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
+from transformers import PreTrainedTokenizerFast, LlamaForCausalLM
 
 import eduardo
 from eduardo.chat_template import ChatTemplate
@@ -100,7 +100,7 @@ def warm_start(
 
 def _train(
     lessons: list[Lesson], settings: WarmStartSettings, end_tag: str, on_progress: Progress
-) -> tuple[Qwen2ForCausalLM, PreTrainedTokenizerFast]:
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
     rng = random.Random(settings.seed)
     share = settings.lessons.disguised_share
     seen = [disguised(lesson, rng) if rng.random() < share else lesson for lesson in lessons]
