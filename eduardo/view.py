@@ -78,6 +78,7 @@ def _listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # from here on the printed address answers
     except (OSError, OverflowError) as error:
         listener.close()
         raise UserError(
