@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -51,6 +52,7 @@ class _InPlace:
 
 
 def main(config_path: str) -> None:
+    _log_to_stderr()
     config = OmegaConf.load(config_path)
     assert isinstance(config, DictConfig)
     _stop_with_parent(Path(config.run.dir))
@@ -61,6 +63,16 @@ def main(config_path: str) -> None:
         run_ppo(config, task_runner_class=TutorTaskRunner)
     finally:
         ray.shutdown()
+
+
+def _log_to_stderr() -> None:
+    """A handler of our own: libraries that are imported on the way rearrange the root logger."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s: %(message)s"))
+    logger = logging.getLogger("eduardo")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
 
 
 def _stop_with_parent(run_dir: Path) -> None:

@@ -32,7 +32,7 @@ from eduardo.verl_adapter.stop import StopTraining, check_stop, write_status
 
 TRAINER_MODE = "eduardo"
 register_adv_est(advantage.NAME)(advantage.group_advantage)
-logger = logging.getLogger(__name__)
+log = logging.getLogger("eduardo.trainer")
 
 
 @register_trainer(TRAINER_MODE)
@@ -85,7 +85,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
         template = ChatTemplate(
             self.tokenizer, template_kwargs=dict(self.config.data.apply_chat_template_kwargs)
         )
-        logger.warning("chat template: %s", template.report)
+        log.info("chat template: %s", template.report)
         for dataset in (self.train_dataset, self.val_dataset):
             check_prompts(dataset.dataframe, template, limit=self.config.recipe.dialogue.prompt_tokens)
         ids = [from_row(row).id for row in self.train_dataset.dataframe]
@@ -113,7 +113,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
             super().fit(agent_loop_manager)
         except StopTraining as error:
             stop = error
-            logger.warning("stopping after step %d: %s", self.completed_step, stop.reason)
+            log.warning("stopping after step %d: %s", self.completed_step, stop.reason)
             if self.completed_step > self._saved_step:
                 self.global_steps = self.completed_step
                 self._save_checkpoint()
@@ -224,7 +224,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
                 self.config.trainer.resume_mode = "resume_path"
                 self.config.trainer.resume_from_path = str(found.path)
             super()._load_checkpoint()
-            logger.warning("resumed from %s", found.path)
+            log.info("resumed from %s", found.path)
         self.completed_step = self._saved_step = self._resumed_step = self.global_steps
         dialogue_files.discard_after(self.run_dir, self.completed_step)
 
@@ -232,13 +232,13 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
         if self.run.resume == "never":
             return None
         if self.run.resume == "auto":
-            return checkpoints.newest_complete(self._checkpoint_root, report=logger.warning)
+            return checkpoints.newest_complete(self._checkpoint_root, report=log.warning)
         return checkpoints.open_checkpoint(Path(self.run.resume))
 
     def _save_checkpoint(self) -> None:
         step = self.global_steps
         if not checkpoints.has_room_for_another(self._checkpoint_root):
-            logger.error("checkpoint of step %d not written: no space left on the disk", step)
+            log.error("checkpoint of step %d not written: no space left on the disk", step)
             return
         try:
             with checkpoints.writing(self._checkpoint_root, step, self.order.state(step)) as folder:
@@ -249,7 +249,7 @@ class TutorTrainer(PPOTrainerSync):  # type: ignore[misc]
             OSError,
             RayTaskError,
         ) as error:  # a full disk, mostly: the run lives on the previous checkpoint
-            logger.error("checkpoint of step %d not written: %s", step, error)
+            log.error("checkpoint of step %d not written: %s", step, error)
             return
         self._saved_step = step
         checkpoints.remove_old(self._checkpoint_root, keep=self.run.keep_checkpoints)
