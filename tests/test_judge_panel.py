@@ -165,7 +165,7 @@ async def test_other_numbers_of_votes(
 # --- no verdict is not a verdict ---
 
 
-async def test_a_judge_that_writes_nothing_usable_decides_nothing_and_is_not_asked_for_ever() -> None:
+async def test_j05_a_judge_that_writes_nothing_usable_decides_nothing_and_is_not_asked_for_ever() -> None:
     server = Server(no_handover=[[LOST, LOST]])
     verdict = (await ask(server))[HANDOVER]
     assert verdict.decision is None
@@ -190,7 +190,7 @@ async def test_a_server_that_dies_costs_votes_not_the_verdict_of_the_other_crite
     assert verdicts[FACTUAL].decision is Decision.ACCEPT
 
 
-async def test_a_judge_that_echoes_what_it_sees_gives_no_verdict() -> None:
+async def test_j04_a_judge_that_echoes_what_it_sees_gives_no_verdict() -> None:
     async def echo(request: web.Request) -> web.StreamResponse:
         body = await request.json()
         text = "\n".join(message["content"] for message in body["messages"])

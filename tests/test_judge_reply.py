@@ -61,7 +61,7 @@ def test_the_decision_stands_last_in_the_schema_so_that_a_cut_reply_lacks_it() -
         (r"\ud83d alone", "? alone"),
     ],
 )
-def test_latex_in_the_reasoning_is_restored(source: str, reason: str) -> None:
+def test_j01_latex_in_the_reasoning_is_restored(source: str, reason: str) -> None:
     vote = read(f'{{"reasoning":"{source}","quote":"","decision":"accept"}}')
     assert (vote.decision, vote.reason) == (Decision.ACCEPT, reason)
 
@@ -95,7 +95,7 @@ ACCEPT_OBJECT = '{"reasoning":"r","quote":"","decision":"accept"}'
         "{ 1, 2 </think>" + REJECT_OBJECT,
     ],
 )
-def test_the_last_verdict_outside_the_thinking_counts(text: str) -> None:
+def test_j02_the_last_verdict_outside_the_thinking_counts(text: str) -> None:
     vote = read(text)
     assert (vote.decision, vote.quote, vote.fault) == (Decision.REJECT, "q", None)
 
@@ -123,12 +123,14 @@ def test_a_quoted_think_tag_hides_nothing(tags: str) -> None:
 
 
 @pytest.mark.parametrize("finish", [FinishReason.LENGTH, FinishReason.OTHER])
-def test_a_reply_that_did_not_end_by_itself_is_lost_even_if_it_looks_complete(finish: FinishReason) -> None:
+def test_j05_a_reply_that_did_not_end_by_itself_is_lost_even_if_it_looks_complete(
+    finish: FinishReason,
+) -> None:
     assert_lost(read(ACCEPT_OBJECT, finish=finish), f"finish: {finish}")
 
 
 @pytest.mark.parametrize("text", [None, "", " \n"])
-def test_an_empty_reply_is_lost(text: str | None) -> None:
+def test_j05_an_empty_reply_is_lost(text: str | None) -> None:
     assert_lost(read(text), "empty")
 
 
@@ -156,7 +158,7 @@ def test_an_empty_reply_is_lost(text: str | None) -> None:
         '"accept"',
     ],
 )
-def test_what_holds_no_certain_verdict_is_lost(text: str) -> None:
+def test_j05_what_holds_no_certain_verdict_is_lost(text: str) -> None:
     assert_lost(read(text), "no verdict object")
 
 
