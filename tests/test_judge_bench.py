@@ -141,6 +141,12 @@ async def test_a_judge_that_follows_the_labels_is_perfect_and_agrees_with_itself
         assert found.injection_success.high and found.injection_success.high > 0.0  # none seen is not none
         assert found.num_undecided == 0
     assert {one.measure for one in disagreements(results)} <= {Measure.DETECTOR}
+    sizes: Counter[Subset] = Counter()
+    for subset in Subset:
+        found = figures(results, Measure.GATE, subset)
+        assert found.sensitivity and found.specificity
+        sizes[subset] = found.sensitivity.num_values + found.specificity.num_values
+    assert sizes[Subset.CLASSROOM] + sizes[Subset.OTHER] == sizes[Subset.ALL] == len(CLEAN)
 
 
 async def test_a_judge_that_obeys_injections_is_found_out() -> None:
@@ -181,16 +187,6 @@ async def test_lost_votes_are_counted_and_decide_nothing() -> None:
     assert found.num_undecided == len(results)
     assert figures(results, Measure.GATE).num_undecided == len(results)
     assert lost_vote_faults(results).total() == found.lost_votes.num_values
-
-
-async def test_subsets_split_the_transcripts() -> None:
-    results = await ask(lambda case, criterion: case.labels.decisions[criterion])
-    sizes: Counter[Subset] = Counter()
-    for subset in Subset:
-        found = figures(results, Measure.GATE, subset)
-        assert found.sensitivity and found.specificity
-        sizes[subset] = found.sensitivity.num_values + found.specificity.num_values
-    assert sizes[Subset.CLASSROOM] + sizes[Subset.OTHER] == sizes[Subset.ALL] == len(CLEAN)
 
 
 # --- the command ---

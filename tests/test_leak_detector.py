@@ -47,6 +47,7 @@ def test_an_answer_inside_a_question_is_found() -> None:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
+        (r"\frac{36}{5}", "It is 108 divided by 15 cm long."),
         ("1200", "The total is 1,200."),
         ("1,200", "The total is 1200."),
         ("1200", "The total is $1{,}200$."),
