@@ -10,7 +10,7 @@ from typing import Annotated
 
 import torch
 from pydantic import Field
-from transformers import GenerationConfig, PreTrainedTokenizerFast, LlamaConfig, LlamaForCausalLM
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from eduardo.errors import UserError
 from eduardo.settings import Count, Settings

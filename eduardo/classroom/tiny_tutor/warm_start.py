@@ -12,7 +12,7 @@ from typing import Annotated
 
 import yaml
 from pydantic import Field, ValidationError
-from transformers import PreTrainedTokenizerFast, LlamaForCausalLM
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 import eduardo
 from eduardo.chat_template import ChatTemplate
