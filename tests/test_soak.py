@@ -141,4 +141,6 @@ def test_w02_every_dialogue_is_scored_as_without_faults_or_void_and_none_is_miss
     assert all(faulty[name].reward is None and faulty[name].void_reason for name in void)
     assert all(num_injected[kind] > NUM_DIALOGUES / 10 for kind in FAULTS["rates"])
     assert set(num_injected) == set(FaultKind)
-    print(f"{len(void)} of {NUM_DIALOGUES} void; faults: {num_injected}")  # for -s: the figures of docs/trust.md
+    print(
+        f"{len(void)} of {NUM_DIALOGUES} void; faults: {num_injected}"
+    )  # for -s: the figures of docs/trust.md

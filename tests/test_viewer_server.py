@@ -129,7 +129,10 @@ def test_it_listens_on_this_machine_only(visitor: Visitor) -> None:
     except socket.gaierror:
         outside = []
     for address in {address for address in outside if not address.startswith("127.")}:
-        with pytest.raises(ConnectionRefusedError), socket.create_connection((address, visitor.port), timeout=2):
+        with (
+            pytest.raises(ConnectionRefusedError),
+            socket.create_connection((address, visitor.port), timeout=2),
+        ):
             pass
 
 
