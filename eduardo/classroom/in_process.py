@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from eduardo.classroom import sim_judge, sim_student
 from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
-from eduardo.classroom.wire import ChatRequest, request_key, truncate
+from eduardo.classroom.wire import Brain, ChatRequest, sample
 from eduardo.judge import Judge
 from eduardo.llm import ChatClient, Completion
 from eduardo.settings import RecipeSettings
@@ -18,8 +17,6 @@ from eduardo.views import Message
 
 STUDENT_MODEL = "simulated-student"
 JUDGE_MODEL = "simulated-judge"
-
-Brain = Callable[[list[Message], random.Random], str]
 
 
 def brains(settings: SimSettings | None = None) -> dict[str, Brain]:
@@ -49,15 +46,17 @@ class InProcessClient:
         extra_body: Mapping[str, object] | None = None,
     ) -> tuple[Completion, ...]:
         """`n` replies, cut after `max_tokens` words and marks. The last two arguments have no effect."""
-        chat = [dict(message) for message in messages]
         request = ChatRequest.model_validate(
-            {"model": self._model, "messages": chat, "temperature": temperature, "seed": seed}
+            {
+                "model": self._model,
+                "messages": [dict(message) for message in messages],
+                "temperature": temperature,
+                "seed": seed,
+            }
         )
-        key = request_key(request)
         completions = []
         for index in range(n):
-            rng = random.Random(f"{key}/{0 if temperature == 0 else index}")
-            text, num_tokens, finish = truncate(self._brain(chat, rng), max_tokens)
+            text, num_tokens, finish = sample(self._brain, request, index=index, max_tokens=max_tokens)
             completions.append(Completion(text=text, finish=FinishReason(finish), num_tokens=num_tokens))
         return tuple(completions)
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +18,7 @@ import orjson
 from aiohttp import web
 
 from eduardo.classroom.faults import FaultInjector, FaultKind, FaultPlan
-from eduardo.classroom.wire import ApiError, ChatRequest, count_tokens, parse, request_key, truncate
-
-Brain = Callable[[list[dict[str, str]], random.Random], str]  # messages, source of chance → reply
+from eduardo.classroom.wire import ApiError, Brain, ChatRequest, count_tokens, parse, request_key, sample
 
 TOKENS_PER_MESSAGE = 4  # role and delimiters, as chat templates add them
 FALLBACK_MAX_TOKENS = 4096  # for requests that state no limit
@@ -135,14 +132,10 @@ class ClassroomServer:
         return num_prompt_tokens
 
     def _complete(self, chat: ChatRequest, num_prompt_tokens: int) -> dict[str, Any]:
-        brain = self.brains[chat.model]
-        messages = [{"role": message.role, "content": message.text} for message in chat.messages]
         limit = chat.token_limit or FALLBACK_MAX_TOKENS
-        key = request_key(chat)
         choices, num_tokens = [], 0
         for index in range(chat.n):
-            rng = random.Random(f"{key}/{0 if chat.temperature == 0 else index}")
-            text, length, finish = truncate(brain(messages, rng), limit)
+            text, length, finish = sample(self.brains[chat.model], chat, index=index, max_tokens=limit)
             num_tokens += length
             message = {"role": "assistant", "content": text}
             choices.append({"index": index, "message": message, "finish_reason": finish, "logprobs": None})
@@ -152,7 +145,7 @@ class ClassroomServer:
             "total_tokens": num_prompt_tokens + num_tokens,
         }
         return {
-            "id": f"chatcmpl-{key}",
+            "id": f"chatcmpl-{request_key(chat)}",
             "object": "chat.completion",
             "created": self.started_s,
             "model": chat.model,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Callable
 from typing import Annotated, Literal, TypeVar
 
 import orjson
@@ -10,6 +12,8 @@ import xxhash
 from pydantic import BaseModel, Field, ValidationError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+Brain = Callable[[list[dict[str, str]], random.Random], str]  # messages, source of chance → reply
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -71,6 +75,13 @@ def truncate(text: str, max_tokens: int) -> tuple[str, int, str]:
         if position == max_tokens:
             return text[: match.start()].rstrip(), max_tokens, "length"
     return text, count_tokens(text), "stop"
+
+
+def sample(brain: Brain, chat: ChatRequest, *, index: int, max_tokens: int) -> tuple[str, int, str]:
+    """Choice `index` of a request: text, length in tokens, finish reason. A function of its arguments alone."""
+    messages = [{"role": message.role, "content": message.text} for message in chat.messages]
+    rng = random.Random(f"{request_key(chat)}/{0 if chat.temperature == 0 else index}")
+    return truncate(brain(messages, rng), max_tokens)
 
 
 def request_key(chat: ChatRequest) -> str:
