@@ -141,6 +141,11 @@ class TestInTheDialogue:
     def test_told_something_it_thanks_and_writes_little(self, tell: str) -> None:
         assert set(answers([TRY, tell], params=SURE)) <= {"Ok, thank you.", "Thanks.", "I see."}
 
+    def test_a_tutor_that_writes_the_mark_of_silence_is_read_as_it_wrote(self) -> None:
+        told = f"the first part is {str(FIRST.value)[0]}(no reply){str(FIRST.value)[1:]}."
+        assert "You told me that already." not in answers([TRY, told, ask("first part")], params=SURE)
+        assert set(answers(["(no reply)"])) == {"Are you there?"}
+
     def test_a_step_that_was_told_is_never_worked_out_afterwards(self) -> None:
         for tell in (str(FIRST), f"the first part is {FIRST.value}."):
             assert set(answers([TRY, tell, ask("first part")], params=SURE)) == {"You told me that already."}
