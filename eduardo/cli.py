@@ -24,9 +24,11 @@ class Command:
 
 
 COMMANDS = {
+    "demo": Command("eduardo.demo", "all of it on two CPU cores: data, warm start, training, evaluation"),
     "train": Command(
         "eduardo.train.__main__", "train a tutor: dialogues, post-test, judge, reward, policy update"
     ),
+    "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
     ),
@@ -36,6 +38,7 @@ COMMANDS = {
     "classroom": Command(
         "eduardo.classroom.__main__", "serve the simulated student and judge; its problems and tutor"
     ),
+    "report": Command("eduardo.report", "write one self-contained page of a run or an evaluation"),
     "view": Command("eduardo.view", "read dialogues in a browser, also while training runs"),
     "smollm2": Command("eduardo.classroom.smollm2", "write SmolLM2-135M-Instruct as a model folder"),
 }

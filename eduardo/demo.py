@@ -76,7 +76,7 @@ def run_demo(data_dir: Path, model_dir: Path, run_dir: Path, overrides: Sequence
         ("training", lambda: train.main(training), _is_finished(run_dir)),
         ("evaluation", lambda: evaluate.main(evaluation), False),
     ]
-    seconds = {}
+    seconds: dict[str, float] = {}
     for name, stage, is_done in stages:
         if is_done:
             console.print(f"[bold]{name}[/]: done before, kept")
