@@ -54,7 +54,7 @@ def compare(summaries: Sequence[Summary]) -> list[Comparison]:
 def figures_table(summaries: Sequence[Summary]) -> Table:
     """Tutors as columns, figures as rows, for the terminal."""
     table = Table(caption="mean [95 % interval], clustered by problem", caption_justify="left")
-    table.add_column("figure", overflow="fold")
+    table.add_column("figure", no_wrap=True)
     for summary in summaries:
         table.add_column(summary.tutor, justify="right")
     for name in FIGURES:

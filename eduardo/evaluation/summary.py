@@ -184,11 +184,12 @@ def _faults(rows: Sequence[Row], num_planned: int, settings: EvaluationSettings)
     limits = settings.validity
     num_turns = max(1, sum(row.num_tutor_turns for row in rows))
     judged = [row for row in rows if row.leaked is not None]
+    taught = [row for row in rows if row.num_tutor_turns > 0]  # no cap can bind where nobody speaks
     shares = [
         ("dialogues were void", 1 - len(rows) / max(1, num_planned), limits.max_void_share),
         (
             "dialogues were ended or cut by a cap",
-            _share(rows, lambda row: row.end_reason in _CAPS or row.num_cut_turns > 0),
+            _share(taught, lambda row: row.end_reason in _CAPS or row.num_cut_turns > 0),
             limits.max_cap_share,
         ),
         (
