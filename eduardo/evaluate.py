@@ -26,6 +26,7 @@ from eduardo.dataset import from_row
 from eduardo.errors import UserError
 from eduardo.evaluation import environment, report
 from eduardo.evaluation.environment import Task
+from eduardo.evaluation.html_report import REPORT, write_report
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.side_by_side import most_telling, side_by_side
 from eduardo.evaluation.summary import Summary, summarize, to_rows
@@ -226,6 +227,7 @@ def _write_report(summaries: Sequence[Summary], out_dir: Path) -> None:
     (out_dir / "report.md").write_text(report.to_markdown(summaries, comparisons))
     (out_dir / "report.json").write_bytes(report.to_json(summaries, comparisons))
     (out_dir / "dialogues.csv").write_text(report.to_csv(summaries))
+    write_report(out_dir)
 
 
 def _show(
@@ -243,7 +245,7 @@ def _show(
     for summary in summaries:
         if summary.invalid_because:
             console.print(f"[bold red]INVALID[/] {summary.tutor}: {'; '.join(summary.invalid_because)}")
-    console.print(f"report: {out_dir / 'report.md'}")
+    console.print(f"report: {out_dir / REPORT}, and report.md, report.json and dialogues.csv beside it")
 
 
 if __name__ == "__main__":

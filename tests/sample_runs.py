@@ -30,7 +30,7 @@ from eduardo.seeds import derive_seed
 from eduardo.settings import GraderSettings, RecipeSettings
 from eduardo.types import ItemKind, Problem, ScoredDialogue, SolveRate, TestItem, TransferPair
 from eduardo.verl_adapter.dialogue_files import step_file
-from eduardo.verl_adapter.metrics import step_metrics
+from eduardo.verl_adapter.metrics import REWARD, step_metrics
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 RECIPE = RecipeSettings.model_validate(yaml.safe_load((CONFIGS / "recipe" / "embedded.yaml").read_text()))
@@ -151,6 +151,8 @@ async def _step(
 
 def _append_metrics(folder: Path, step: int, dialogues: Sequence[ScoredDialogue]) -> None:
     numbers = [flat_metrics(dialogue) for dialogue in dialogues]
+    for one in numbers:
+        one[REWARD] = one.pop("reward")  # as in the journal of a real run
     line = {"step": step, **step_metrics(numbers, num_expected=len(numbers), prefix="dialogue")}
     with (folder / "metrics.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")

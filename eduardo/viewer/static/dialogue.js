@@ -30,7 +30,7 @@ export function measured(data) {
   return [
     rewardSection(data), section("Verdicts", verdicts(data)),
     data.tests.length ? section(data.tests.length > 1 ? "Post-tests" : "Post-test", data.tests.map(postTest)) : null,
-    section("Tokens per turn", turnTokens(data.turns),
+    data.turns.some((turn) => turn.tokens) && section("Tokens per turn", turnTokens(data.turns),
       h("p", { class: "small soft" }, h("span", { class: "key tutor" }), "tutor  ", h("span", { class: "key thought" }), "thinking  ", h("span", { class: "key" }), "student")),
     section("Labels", labels({ problem: data.pair, ended: label(data.end_reason), ...data.labels })),
   ];
