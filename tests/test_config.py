@@ -189,6 +189,7 @@ def test_a_meaningless_value_is_refused(override, expected, monkeypatch):
     [
         (["actor_rollout_ref.actor.ppo_mini_batch_size=3"], "multiple"),
         (["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=5"], "must divide"),
+        (["recipe.faults.max_void_share=0.5"], "without a valid dialogue"),
         (["actor_rollout_ref.rollout.top_p=0.9"], "top_p must be 1"),
         (["actor_rollout_ref.rollout.temperature=0"], "above 0"),
         (

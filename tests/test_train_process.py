@@ -6,7 +6,8 @@ import time
 
 import psutil
 
-from eduardo.train.process import RUN_ID_VARIABLE, kill_run
+from eduardo.train.process import kill_run
+from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
 
 # A grandchild in a session of its own whose parent is gone, as vLLM's engine is after a crash.
 ORPHAN = """

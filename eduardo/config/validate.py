@@ -86,6 +86,11 @@ def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
             f"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu={actor.ppo_micro_batch_size_per_gpu} must divide "
             f"ppo_mini_batch_size × rollout.n / number of GPUs, which is {per_gpu:g}"
         )
+    if settings.recipe.faults.max_void_share * batch >= mini_batch:
+        raise UserError(
+            f"recipe.faults.max_void_share={settings.recipe.faults.max_void_share} could leave a mini-batch of "
+            f"{mini_batch} problems without a valid dialogue: lower it or raise ppo_mini_batch_size"
+        )
     if rollout.top_p != 1 or rollout.top_k not in (-1, 0):
         raise UserError(
             "actor_rollout_ref.rollout.top_p must be 1 and top_k -1: cut-off sampling biases the rollout "

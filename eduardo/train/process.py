@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 
 from eduardo.train.run_folder import RunFolder
+from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
 
-RUN_ID_VARIABLE = "EDUARDO_RUN_ID"  # inherited by Ray's and vLLM's processes; finds them when the run is over
 EXIT_GRACE_S = 20.0
 
 

@@ -76,6 +76,15 @@ class _RolloutServer:
 class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
     """One instance per dialogue, as verl makes them; what dialogues share is the process's `Classroom`."""
 
+    def __init__(
+        self, trainer_config: Any, server_manager: Any, tokenizer: Any, data_config: Any, **_: Any
+    ) -> None:
+        # verl's own constructor would prepare a builder of token ids for each dialogue; the ledger takes its place.
+        self.config = trainer_config.config
+        self.server_manager = server_manager
+        self.tokenizer = tokenizer
+        self.template_kwargs = dict(data_config.config.apply_chat_template_kwargs)
+
     async def run(
         self, sampling_params: dict[str, Any], *, is_validation: bool, **row: Any
     ) -> AgentLoopOutput:
@@ -100,7 +109,7 @@ class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
 
     def _classroom(self, run_dir: Path) -> Classroom:
         if run_dir not in _classrooms:
-            template = ChatTemplate(self.tokenizer, template_kwargs=self.apply_chat_template_kwargs)
+            template = ChatTemplate(self.tokenizer, template_kwargs=self.template_kwargs)
             _classrooms[run_dir] = Classroom(EpisodeSettings.from_config(self.config), template)
         return _classrooms[run_dir]
 

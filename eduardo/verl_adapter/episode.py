@@ -55,7 +55,10 @@ class EpisodeSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Which dialogue of which step. Its seed, and with it all chance in the dialogue, follows from this."""
+    """Which dialogue of which step. Its seed, and with it all chance in the dialogue, follows from this.
+
+    Validation keeps its seeds over steps, so that two validations differ by the policy alone.
+    """
 
     pair: TransferPair
     prompt: list[Message]  # system and opener, as in the parquet row
@@ -64,7 +67,8 @@ class Sample:
     index: int  # among the dialogues about this problem in this step
 
     def seed(self, run_seed: int) -> int:
-        return derive_seed(run_seed, self.split, self.step, self.pair.id, self.index)
+        step = self.step if self.split == "train" else 0
+        return derive_seed(run_seed, self.split, step, self.pair.id, self.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,18 +12,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import ray
+import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf
 from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
 from verl.trainer.ppo.utils import need_critic, need_reference_policy
+from verl.trainer.ppo.v1 import get_trainer_cls
 from verl.utils.config import validate_config
+from verl.utils.logging_utils import configure_verl_logging
 
 import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
-from eduardo.verl_adapter.stop import request_stop
+from eduardo.verl_adapter.stop import RUN_ID_VARIABLE, request_stop
 
 PARENT_CHECK_S = 2.0
 
@@ -37,7 +41,26 @@ class TutorTaskRunner(TaskRunnerV1.__ray_metadata__.modified_class):  # type: ig
 
     @property
     def run(self) -> _InPlace:
-        return _InPlace(super().run)
+        return _InPlace(self._run)
+
+    def _run(self, config: DictConfig) -> None:
+        """What verl's runner does, but the queue of experience comes up while models are loaded."""
+        configure_verl_logging()
+        self.config = config
+        exit_code = 1
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            queue = pool.submit(tq.init, config.transfer_queue)
+            try:
+                self.trainer = get_trainer_cls(config.trainer.v1.trainer_mode)(config=config)
+                self.trainer.init()
+                queue.result()
+                self.init_agent_loop_manager()
+                self.trainer.fit(self.agent_loop_manager)
+                exit_code = 0
+            finally:
+                if (tracking := getattr(self.trainer, "logger", None)) is not None:
+                    tracking.finish(exit_code=exit_code)
+                tq.close()
 
 
 class _InPlace:
@@ -56,6 +79,9 @@ def main(config_path: str) -> None:
     config = OmegaConf.load(config_path)
     assert isinstance(config, DictConfig)
     _stop_with_parent(Path(config.run.dir))
+    # Ray's workers on this node inherit these; those on other nodes get them from here.
+    names = [*config.run.env, "PYTHONPATH", RUN_ID_VARIABLE]
+    config.ray_kwargs.ray_init.runtime_env.env_vars = {n: os.environ[n] for n in names if n in os.environ}
     validate_config(
         config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config)
     )

@@ -22,15 +22,15 @@ from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.dataset import from_row
 from eduardo.records import read_dialogues
-from eduardo.train.process import RUN_ID_VARIABLE
 from eduardo.types import EndReason
 from eduardo.verl_adapter.checkpoints import fault_of
 from eduardo.verl_adapter.data_order import DataOrder
 from eduardo.verl_adapter.journal import read_journal
+from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
 
-START_S = 600  # of a machine that does other things too
+START_S = 1000  # of a machine that does other things too
 BATCH, NUM_PER_PROBLEM = 2, 4
 SMALL = [
     f"data.train_batch_size={BATCH}",
@@ -43,6 +43,7 @@ SMALL = [
     "recipe.dialogue.tutor_turn_tokens=24",
     "ablation=no_gates",  # an untrained tutor would always be rejected, and equal rewards teach nothing
     "run.logprob_check_freq=1",
+    "actor_rollout_ref.rollout.temperature=1.15",  # trainer and rollout must apply it alike
     "run.keep_checkpoints=2",
     "trainer.total_epochs=2",
     "trainer.val_before_train=false",
@@ -235,14 +236,12 @@ def test_the_run_folder_is_complete(resumed):
 
 @pytest.fixture(scope="module")
 def bereft(workplace):
-    """A run whose student and judge die while its second step is under way."""
-    server = process.start()
-    url = server.base_url
-    overrides = [f"classroom.{role}.base_url={url}" for role in ("student", "judge")]
-    overrides += [f"classroom.{role}.retry_budget_s=2" for role in ("student", "judge")]
-    run = Run(
-        workplace, "bereft", "classroom.server.kind=none", "trainer.total_training_steps=50", *overrides
-    )
+    """A run whose classroom fails now and then, and dies while the second step is under way."""
+    server = process.start(options=["--fault", "http_500=0.04", "--fault-seed", "1"])
+    overrides = [f"classroom.{role}.base_url={server.base_url}" for role in ("student", "judge")]
+    overrides += [f"classroom.{role}.max_retries=0" for role in ("student", "judge")]
+    overrides += ["actor_rollout_ref.actor.ppo_mini_batch_size=2", "recipe.faults.max_void_share=0.8"]
+    run = Run(workplace, "bereft", "classroom.server.kind=none", *overrides)
     try:
         run.wait_for_step(1)
     finally:
@@ -250,6 +249,17 @@ def bereft(workplace):
     run.status = run.wait()
     run.left = processes_of_runs(workplace)
     return run
+
+
+def test_some_voids_are_left_out_and_the_rest_is_learned_from(bereft):
+    first = bereft.metrics()[0]
+    void = [d for d in bereft.dialogues("train", 1) if d.is_void]
+    assert 0 < len(void) < BATCH * NUM_PER_PROBLEM
+    assert first["dialogue/num_void"] == len(void)
+    rewards = [d.reward.total for d in bereft.dialogues("train", 1) if not d.is_void]
+    assert first["dialogue/reward_total"] == pytest.approx(sum(rewards) / len(rewards), abs=1e-9)
+    assert first["critic/score/mean"] == pytest.approx(sum(rewards) / len(rewards), abs=1e-6)
+    assert first["actor/grad_norm"] > 0
 
 
 def test_a_dead_classroom_ends_the_run_with_the_reason_and_a_checkpoint(bereft):
@@ -265,9 +275,9 @@ def test_a_dead_classroom_ends_the_run_with_the_reason_and_a_checkpoint(bereft):
 def test_a_dead_classroom_never_became_a_reward(bereft):
     step = int(bereft.metrics()[-1]["step"]) + 1
     void = [d for d in bereft.dialogues("train", step) if d.is_void]
-    assert len(void) > BATCH * NUM_PER_PROBLEM * 0.2
+    assert len(void) > BATCH * NUM_PER_PROBLEM * 0.8
     assert all(d.reward is None and d.void_reason for d in void)
-    assert all(line["dialogue/void_share"] <= 0.2 for line in bereft.metrics())
+    assert not any(line["step"] >= step for line in bereft.metrics())
 
 
 def test_shipped_choices_pass_verls_own_check():
