@@ -145,7 +145,7 @@ def _forests(comparisons: Sequence[Comparison]) -> list[str]:
     """A picture for every figure that was compared, all tutors in it."""
     by_figure: dict[str, list[Effect]] = {}
     for one in comparisons:
-        note = f"{_cell(one.figure, one.difference.estimate)}, p = {one.corrected_p_value:.2g}"
+        note = f"{_cell(one.figure, one.difference.estimate)}{_p_value(one.corrected_p_value)}"
         effect = Effect(f"{one.second} − {one.first}", _interval(one.difference.estimate), note)
         by_figure.setdefault(one.figure, []).append(effect)
     return [plots.forest(figure.replace("_", " "), effects) for figure, effects in by_figure.items()]
@@ -185,6 +185,10 @@ def _written(number: float, *, share: bool) -> str:
     """With a true minus, and no minus before zero."""
     text = f"{number:.1%}" if share else f"{number:.2f}"
     return text.replace("-", "−") if text.strip("-0.%") else text.removeprefix("-")
+
+
+def _p_value(value: float) -> str:
+    return f", p = {value:.2g}" if value >= 1e-4 else ", p < 0.0001"
 
 
 def _panel(title: str, journal: Sequence[Mapping[str, float]]) -> str:

@@ -65,10 +65,10 @@ def forest(title: str, effects: Sequence[Effect]) -> str:
 
 def plane(x_title: str, y_title: str, places: Sequence[Place]) -> str:
     """Every tutor as a point with the intervals of both figures as a cross."""
-    left, right, top, bottom = 62.0, 600.0, 14.0, 300.0
+    left, right, top, bottom = 70.0, 600.0, 18.0, 300.0
     x = scale_over([0.0, *(end for p in places for end in (p.x.low, p.x.high))], left, right)
     y = scale_over([0.0, *(end for p in places for end in (p.y.low, p.y.high))], bottom, top)
-    parts = _frame(x, y)
+    parts = _frame(x, y, gap=14)  # points may lie on the axis
     parts += [
         text(x_title, (left + right) / 2, bottom + 36, anchor="middle", kind="strong"),
         element(
@@ -109,7 +109,7 @@ def curves(title: str, series: Sequence[Curve]) -> str:
     return picture(360, bottom + 44, f"{title} over training steps", *parts)
 
 
-def _frame(x: Scale, y: Scale, *, whole_steps: bool = False) -> list[str]:
+def _frame(x: Scale, y: Scale, *, whole_steps: bool = False, gap: float = 7) -> list[str]:
     """Both axes with their ticks, and zero where it lies inside."""
     parts = [line(x.start, y.start, x.end, y.start, "axis")]
     ticks = [tick for tick in x.ticks(5) if not whole_steps or tick == int(tick)]
@@ -120,7 +120,7 @@ def _frame(x: Scale, y: Scale, *, whole_steps: bool = False) -> list[str]:
     for tick in y.ticks(4):
         parts += [
             line(x.start, y(tick), x.end, y(tick), "zero" if tick == 0 else "axis"),
-            text(number(tick), x.start - 7, y(tick) + 4, anchor="end"),
+            text(number(tick), x.start - gap, y(tick) + 4, anchor="end"),
         ]
     return parts
 

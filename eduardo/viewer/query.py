@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -109,14 +110,16 @@ def over_steps(connection: sqlite3.Connection, wanted: Filter) -> list[Row]:
 
 def facets(connection: sqlite3.Connection) -> list[Row]:
     """Which values there are to filter by, with how many dialogues have them, per run."""
-    found: list[Row] = []
-    for name in ("grp", "end_reason", "leak", "teaching"):
-        cursor = connection.execute(
-            f"SELECT run, '{name}' AS name, {name} AS value, count(*) AS num FROM dialogues "
-            f"WHERE twin = 0 GROUP BY run, {name} ORDER BY run, {name}"
-        )
-        found += [dict(row) for row in cursor]
-    return found
+    names = ("grp", "end_reason", "leak", "teaching")
+    together = ", ".join(names)
+    counts: Counter[tuple[int, str, str]] = Counter()
+    for row in connection.execute(
+        f"SELECT run, {together}, count(*) AS num FROM dialogues WHERE twin = 0 GROUP BY run, {together}"
+    ):
+        counts.update({(row["run"], name, row[name]): row["num"] for name in names})
+    return [
+        {"run": run, "name": name, "value": value, "num": num} for (run, name, value), num in counts.items()
+    ]
 
 
 def row_of(connection: sqlite3.Connection, key: str) -> Row:
