@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
-
 from eduardo.train.run_folder import RunFolder
-from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
 
 EXIT_GRACE_S = 20.0
 
@@ -68,29 +64,6 @@ class TrainingProcess:
         self._child.wait()
         self._log.close()
         shutil.rmtree(self._ray_dir, ignore_errors=True)
-
-
-def kill_run(run_id: str) -> None:
-    """Kill every process that belongs to the run, and wait until none is left."""
-    deadline_s = time.monotonic() + EXIT_GRACE_S
-    while (left := _processes_of(run_id)) and time.monotonic() < deadline_s:
-        for process in left:
-            try:
-                process.send_signal(signal.SIGKILL)
-            except psutil.NoSuchProcess:
-                continue
-        psutil.wait_procs(left, timeout=1.0)
-
-
-def _processes_of(run_id: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(RUN_ID_VARIABLE) == run_id:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return [process for process in found if process.pid != os.getpid()]
 
 
 def _import_roots() -> list[str]:

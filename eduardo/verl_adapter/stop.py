@@ -7,7 +7,6 @@ from pathlib import Path
 
 STOP_FILE = "stop.json"
 STATUS_FILE = "status.json"
-RUN_ID_VARIABLE = "EDUARDO_RUN_ID"  # inherited by Ray's and vLLM's processes; finds them when the run is over
 
 
 class StopTraining(Exception):

@@ -27,7 +27,8 @@ from verl.utils.logging_utils import configure_verl_logging
 
 import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
-from eduardo.verl_adapter.stop import RUN_ID_VARIABLE, request_stop
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
+from eduardo.verl_adapter.stop import request_stop
 
 PARENT_CHECK_S = 2.0
 
@@ -89,6 +90,7 @@ def main(config_path: str) -> None:
         run_ppo(config, task_runner_class=TutorTaskRunner)
     finally:
         ray.shutdown()
+        kill_run(os.environ[RUN_ID_VARIABLE])  # the command does so too, unless it is gone
 
 
 def _log_to_stderr() -> None:

@@ -26,7 +26,7 @@ from eduardo.types import EndReason
 from eduardo.verl_adapter.checkpoints import fault_of
 from eduardo.verl_adapter.data_order import DataOrder
 from eduardo.verl_adapter.journal import read_journal
-from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
 

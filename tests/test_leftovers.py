@@ -4,10 +4,7 @@ import subprocess
 import sys
 import time
 
-import psutil
-
-from eduardo.train.process import kill_run
-from eduardo.verl_adapter.stop import RUN_ID_VARIABLE
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run, processes_of
 
 # A grandchild in a session of its own whose parent is gone, as vLLM's engine is after a crash.
 ORPHAN = """
@@ -16,27 +13,16 @@ subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_n
 """
 
 
-def processes(run_id):
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(RUN_ID_VARIABLE) == run_id:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
-
-
 def test_orphans_of_a_run_are_killed_and_other_runs_are_not(monkeypatch):
     monkeypatch.setenv(RUN_ID_VARIABLE, "run-a")
     subprocess.run([sys.executable, "-c", ORPHAN], check=True, timeout=30)
     monkeypatch.setenv(RUN_ID_VARIABLE, "run-b")
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
-        assert len(processes("run-a")) == 1
+        assert len(processes_of("run-a")) == 1
         started = time.monotonic()
         kill_run("run-a")
-        assert processes("run-a") == []
+        assert processes_of("run-a") == []
         assert time.monotonic() - started < 10
         assert other.poll() is None
     finally:
