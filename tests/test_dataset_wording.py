@@ -87,6 +87,11 @@ def test_short_texts_are_compared_whole():
     assert groups("2 + 3", "4 + 5", "4 - 5") == [[0, 1], [2]]
 
 
+def test_at_a_threshold_of_one_only_the_same_wording_is_related():
+    longer = JANET.replace("How many", "Can you say how many")
+    assert relations(JANET, longer, JANET, threshold=1.0).groups(range(3)) == [[0, 2], [1]]
+
+
 def test_no_rows_no_groups():
     assert groups() == []
 

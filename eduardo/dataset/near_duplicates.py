@@ -10,6 +10,7 @@ from datasketch import MinHash, MinHashLSH
 
 Words = tuple[str, ...]
 _SHINGLE_WORDS = 3
+_HIGHEST_INDEX_THRESHOLD = 0.9
 _NUM_PERMUTATIONS = 128
 # A missed pair leaks, a false candidate costs one exact comparison. On reworded grade-school problems with an
 # overlap of 0.5 to 0.6 these weights find 99.7 % of the pairs, at 1.2 candidates a text.
@@ -88,7 +89,10 @@ class _DisjointSets:
 
 
 def _overlapping(texts: list[Words], threshold: float) -> list[tuple[int, int]]:
-    index = MinHashLSH(threshold=threshold, num_perm=_NUM_PERMUTATIONS, weights=_MISS_WEIGHTS)
+    # The exact overlap decides; the index only proposes, and cannot be built for thresholds close to 1.
+    index = MinHashLSH(
+        threshold=min(threshold, _HIGHEST_INDEX_THRESHOLD), num_perm=_NUM_PERMUTATIONS, weights=_MISS_WEIGHTS
+    )
     shingles = [_shingles(words) for words in texts]
     signatures = MinHash.generator(
         shingles, num_perm=_NUM_PERMUTATIONS, seed=1, hashfunc=xxhash.xxh32_intdigest
