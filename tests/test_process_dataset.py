@@ -234,6 +234,7 @@ def test_a_mistyped_flag_is_refused_with_a_hint():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_the_starter_set_is_the_default_and_the_same_every_time(tmp_path):
     for name in ("a", "b"):
         assert main(["--out-dir", str(tmp_path / name), "--tutor-prompt", "compact"]) == 0
