@@ -18,7 +18,7 @@ from eduardo.types import ScoredDialogue
 from eduardo.verl_adapter.dialogue_files import join_parts, part_file, step_file
 from eduardo.viewer import query
 from eduardo.viewer.library import Library
-from eduardo.viewer.query import Filter, Page, to_match
+from eduardo.viewer.query import Filter, Page, Selection, to_match
 
 STEPS = [["teller", "guide"], ["guide", "vaguer"]]
 
@@ -52,7 +52,8 @@ def open_library(path: Path) -> Library:
 
 def found(library: Library, **wanted: object) -> list[query.Row]:
     with library.index.connect() as connection:
-        return query.rows(connection, Page.model_validate(wanted))
+        page = Page.model_validate(wanted)
+        return Selection(connection, page).page(page)
 
 
 # -- growth ------------------------------------------------------------------------------------------------
@@ -236,7 +237,7 @@ def test_what_is_no_question_is_refused(wanted: dict[str, object]) -> None:
 def test_sums_over_steps_agree_with_the_rows(library: Library) -> None:
     rows = [row for row in found(library) if row["grp"] == "train" and row["step"] == 1]
     with library.index.connect() as connection:
-        [step] = query.over_steps(connection, Filter(grp=["train"], bound=["step<=1"]))
+        [step] = Selection(connection, Filter(grp=["train"], bound=["step<=1"])).over_steps()
     assert step["num"] == len(rows) == 4
     assert step["sum_reward"] == pytest.approx(sum(row["reward"] for row in rows))
     assert step["num_leaks"] == sum(row["leak"] == "reject" for row in rows)

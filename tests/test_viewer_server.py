@@ -215,7 +215,7 @@ def test_an_evaluated_dialogue_comes_with_both_post_tests(visitor: Visitor) -> N
     [
         "/api/dialogues?sort=nope",
         "/api/dialogues?bound=key%3E%3D1",
-        "/api/steps?other=1",
+        "/api/dialogues?other=1",
         "/api/dialogues?limit=100000",
     ],
 )

@@ -36,6 +36,7 @@ CREATE TABLE dialogues (
 );
 CREATE INDEX dialogues_by_pair ON dialogues (pair);
 CREATE INDEX dialogues_by_file ON dialogues (file);
+CREATE INDEX dialogues_by_step ON dialogues (twin, run, grp, step, reward, post, gain, leak);
 CREATE VIRTUAL TABLE texts USING fts5({", ".join(SEARCHED)}, content='', tokenize='unicode61 remove_diacritics 2');
 """
 
@@ -73,6 +74,7 @@ class Index:
         with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA synchronous = off")  # it can always be rebuilt from the records
+            connection.execute("PRAGMA temp_store = memory")
             connection.execute(f"PRAGMA mmap_size = {1 << 30}")
             yield connection
 

@@ -69,6 +69,7 @@ class Page(Filter):
     descending: bool = True
     offset: Annotated[int, Field(ge=0)] = 0
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 50
+    with_steps: bool = True  # also counts and sums of all that the filter leaves
 
     @field_validator("sort")
     @classmethod
@@ -78,34 +79,46 @@ class Page(Filter):
         return name
 
 
-def rows(connection: sqlite3.Connection, page: Page) -> list[Row]:
-    """One page of dialogues, with the text of their problems."""
-    where, values = _condition(page)
-    columns = ", ".join(f"d.{name}" for name in _SHOWN)
-    found = connection.execute(
-        f"SELECT {columns}, p.text AS problem FROM "
-        f"(SELECT * FROM dialogues WHERE {where} ORDER BY {_order(page)} LIMIT ? OFFSET ?) d "
-        "LEFT JOIN problems p ON p.run = d.run AND p.pair = d.pair "
-        f"ORDER BY {_order(page, 'd.')}",
-        (*values, page.limit, page.offset),
-    )
-    return [dict(row) for row in found]
+class Selection:
+    """The dialogues that a filter leaves. A text is searched once for all that is asked of them."""
 
+    def __init__(self, connection: sqlite3.Connection, wanted: Filter) -> None:
+        self._connection = connection
+        clauses, self._values = _conditions(wanted)
+        if match_text := to_match(wanted.text, wanted.text_in):
+            connection.execute("CREATE TEMP TABLE hits (id INTEGER PRIMARY KEY)")
+            found = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid"
+            connection.execute(f"INSERT INTO hits {found}", (match_text,))
+            clauses.append("id IN (SELECT id FROM hits)")
+        self._and = "".join(f" AND {clause}" for clause in clauses)
 
-def over_steps(connection: sqlite3.Connection, wanted: Filter) -> list[Row]:
-    """Counts and sums per run, group and step, from which means over any of them follow.
+    def page(self, page: Page) -> list[Row]:
+        """One page of dialogues, with the text of their problems."""
+        columns = ", ".join(f"d.{name}" for name in _SHOWN)
+        # The plus keeps the planner from the index by step: it holds the columns of the sums only.
+        found = self._connection.execute(
+            f"SELECT {columns}, p.text AS problem FROM "
+            f"(SELECT id FROM dialogues WHERE +twin = 0{self._and} ORDER BY {_order(page)} LIMIT ? OFFSET ?) f "
+            "JOIN dialogues d ON d.id = f.id LEFT JOIN problems p ON p.run = d.run AND p.pair = d.pair "
+            f"ORDER BY {_order(page, 'd.')}",
+            (*self._values, page.limit, page.offset),
+        )
+        return [dict(row) for row in found]
 
-    `num` counts all dialogues and `num_scored` those with a reward; gain and its count are of tested dialogues only.
-    """
-    where, values = _condition(wanted)
-    found = connection.execute(
-        "SELECT run, grp, step, count(*) AS num, count(reward) AS num_scored, sum(reward) AS sum_reward, "
-        "count(post) AS num_tested, sum(CASE WHEN post IS NOT NULL THEN gain END) AS sum_gain, "
-        "sum(leak = 'reject') AS num_leaks, sum(leak IN ('accept', 'reject')) AS num_judged "
-        f"FROM dialogues WHERE {where} GROUP BY run, grp, step ORDER BY run, grp, step",
-        values,
-    )
-    return [dict(row) for row in found]
+    def over_steps(self) -> list[Row]:
+        """Counts and sums per run, group and step, from which means over any of them follow.
+
+        `num` counts all dialogues and `num_scored` those with a reward; gain and its count are of tested dialogues
+        only.
+        """
+        found = self._connection.execute(
+            "SELECT run, grp, step, count(*) AS num, count(reward) AS num_scored, sum(reward) AS sum_reward, "
+            "count(post) AS num_tested, sum(CASE WHEN post IS NOT NULL THEN gain END) AS sum_gain, "
+            "sum(leak = 'reject') AS num_leaks, sum(leak IN ('accept', 'reject')) AS num_judged "
+            f"FROM dialogues WHERE twin = 0{self._and} GROUP BY run, grp, step ORDER BY run, grp, step",
+            self._values,
+        )
+        return [dict(row) for row in found]
 
 
 def facets(connection: sqlite3.Connection) -> list[Row]:
@@ -164,8 +177,8 @@ def to_match(text: str, column: str = "") -> str | None:
     return f"{{{column}}} : ({words})" if column else words
 
 
-def _condition(wanted: Filter) -> tuple[str, list[str | int | float]]:
-    clauses, values = ["twin = 0"], list[str | int | float]()
+def _conditions(wanted: Filter) -> tuple[list[str], list[str | int | float]]:
+    clauses, values = list[str](), list[str | int | float]()
     for name in ("run", "grp", "leak", "teaching", "end_reason"):
         if chosen := getattr(wanted, name):
             clauses.append(f"{name} IN ({', '.join('?' * len(chosen))})")
@@ -179,10 +192,7 @@ def _condition(wanted: Filter) -> tuple[str, list[str | int | float]]:
         assert match is not None, "checked by Filter"
         clauses.append(f"{match['column']} {match['sign']} ?")
         values.append(float(match["number"]))
-    if match_text := to_match(wanted.text, wanted.text_in):
-        clauses.append("id IN (SELECT rowid FROM texts WHERE texts MATCH ?)")
-        values.append(match_text)
-    return " AND ".join(clauses), values
+    return clauses, values
 
 
 def _order(page: Page, prefix: str = "") -> str:

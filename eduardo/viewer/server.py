@@ -16,7 +16,7 @@ from eduardo.viewer.columns import NUMBERS, REWARD_PARTS
 from eduardo.viewer.gate import Gate
 from eduardo.viewer.library import Library
 from eduardo.viewer.page import dialogue_data, views_data
-from eduardo.viewer.query import Filter, Page
+from eduardo.viewer.query import Page, Selection
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -55,12 +55,9 @@ def _add_data(app: FastAPI, library: Library) -> None:
     @app.get("/api/dialogues")
     def dialogues(page: Annotated[Page, Query()]) -> Response:
         with library.index.connect() as connection:
-            return _json({"rows": query.rows(connection, page)})
-
-    @app.get("/api/steps")
-    def steps(wanted: Annotated[Filter, Query()]) -> Response:
-        with library.index.connect() as connection:
-            return _json({"steps": query.over_steps(connection, wanted)})
+            selection = Selection(connection, page)
+            steps = selection.over_steps() if page.with_steps else None
+            return _json({"rows": selection.page(page), "steps": steps})
 
     @app.get("/api/dialogues/{key}")
     def dialogue(key: str) -> Response:

@@ -20,7 +20,7 @@ export function markName(app, row) {
 export function listPage(app, _, params) {
   const results = h("div", { "aria-live": "polite" });
   const figures = h("div");
-  let rows = [], asking = null, timer = 0;
+  let rows = [], total = 0, summed = null, asking = null, timer = 0;
 
   const change = (edit, { keepPage = false } = {}) => {
     edit(params);
@@ -34,16 +34,20 @@ export function listPage(app, _, params) {
     asking?.abort();
     asking = new AbortController();
     const { signal } = asking;
-    const filter = new URLSearchParams([...params].filter(([name]) => !["sort", "descending", "offset"].includes(name)));
-    const page = new URLSearchParams([...params, ["limit", LIMIT]]);
+    // The figures stay as they are while only order and page change.
+    const filter = `${app.state.version} ${[...params].filter(([name]) => !["sort", "descending", "offset"].includes(name))}`;
+    const page = new URLSearchParams([...params, ["limit", LIMIT], ["with_steps", filter !== summed]]);
     try {
-      const [found, steps] = await Promise.all([app.get("/api/dialogues", page, signal), app.get("/api/steps", filter, signal)]);
+      const found = await app.get("/api/dialogues", page, signal);
       const focused = document.activeElement?.closest("tr")?.dataset.key;
       rows = found.rows;
-      const total = steps.steps.reduce((sum, step) => sum + step.num, 0);
+      if (found.steps) {
+        summed = filter;
+        total = found.steps.reduce((sum, step) => sum + step.num, 0);
+        figures.replaceChildren(...summary(app, found.steps, total));
+      }
       app.order = { params: new URLSearchParams(params), keys: rows.map((row) => row.key), total };
-      figures.replaceChildren(...summary(app, steps.steps, total));
-      results.replaceChildren(...table(total));
+      results.replaceChildren(...table());
       if (focused) results.querySelector(`tr[data-key="${focused}"] td.topic a`)?.focus({ preventScroll: true });
     } catch (error) {
       if (error.name !== "AbortError") results.replaceChildren(h("p", { class: "notice bad", role: "alert" }, error.message));
@@ -56,7 +60,7 @@ export function listPage(app, _, params) {
     params.set("sort", column);
   });
 
-  const table = (total) => {
+  const table = () => {
     if (!total) return [h("p", { class: "nothing" }, params.size ? "No dialogue fits these filters." : "No dialogues yet. They appear here as they are recorded.")];
     const offset = Number(params.get("offset") ?? 0);
     return [

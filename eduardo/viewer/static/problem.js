@@ -12,7 +12,7 @@ export function problemPage(app, _, params) {
   const body = h("div", { class: "reading" });
   let rows = [];
   const load = async () => {
-    const query = new URLSearchParams([...params.getAll("run").map((run) => ["run", run]), ["pair", params.get("pair") ?? ""], ["sort", "step"], ["descending", "false"], ["limit", MAX_ROWS]]);
+    const query = new URLSearchParams([...params.getAll("run").map((run) => ["run", run]), ["pair", params.get("pair") ?? ""], ["sort", "step"], ["descending", "false"], ["limit", MAX_ROWS], ["with_steps", false]]);
     ({ rows } = await app.get("/api/dialogues", query));
     body.replaceChildren(...content(app, rows, params));
   };

@@ -29,7 +29,7 @@ export function dialoguePage(app, [key], params) {
     if (order.keys[at + by]) location.hash = `#/dialogue/${order.keys[at + by]}?${params}`;
     else if (start + at + by >= 0 && start + at + by < order.total) {
       order.params.set("offset", String(Math.max(0, start + by * 50)));
-      const { rows } = await app.get("/api/dialogues", new URLSearchParams([...order.params, ["limit", 50]]));
+      const { rows } = await app.get("/api/dialogues", new URLSearchParams([...order.params, ["limit", 50], ["with_steps", false]]));
       app.lastList = `#/dialogues?${order.params}`;
       app.order = { ...order, keys: rows.map((row) => row.key) };
       const next = by > 0 ? app.order.keys[0] : app.order.keys.at(-1);
