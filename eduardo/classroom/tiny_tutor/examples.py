@@ -26,7 +26,6 @@ from eduardo.settings import Count, RecipeSettings, Settings
 from eduardo.types import ItemKind, Problem, Speaker, TestItem, Transcript, TransferPair
 
 PROMPT_STYLE = "compact"
-_NUM_KINDS = (12, 20, 30, 60, 100)  # of tokens in a drill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +135,13 @@ def _story_words() -> tuple[str, ...]:
 def copying_drills(settings: DrillSettings, vocab_size: int, rng: random.Random) -> list[Example]:
     """Random tokens, then the same again from a random place on: the second half can be copied, nothing else.
 
-    Each draws from few tokens, so that several tokens before are needed to find the place.
+    Half of them draw from few tokens, so that one token before is not enough to find the place.
     """
     half = settings.length // 2
     drills = []
     for _ in range(settings.num_drills):
-        kinds = rng.sample(range(vocab_size), rng.choice(_NUM_KINDS))
+        num_kinds = rng.choice((12, 30, 100, vocab_size))
+        kinds = rng.sample(range(vocab_size), min(num_kinds, vocab_size))
         ids = rng.choices(kinds, k=half)
         start = rng.randrange(half // 2)
         # The first repeated tokens are a guess, because nothing has shown yet where the copy starts.

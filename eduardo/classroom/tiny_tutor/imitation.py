@@ -23,8 +23,7 @@ class ImitationSettings(Settings):
     examples_per_step: Count
     context_weight: Share  # of a token that the tutor did not write, against 1 for one that it wrote
     learning_rate: Annotated[float, Field(gt=0)]
-    warmup_share: Share  # of the steps
-    final_rate_share: Share  # of the learning rate, reached along a cosine
+    warmup_share: Share  # of the steps; the rate then falls to a tenth along a cosine
     weight_decay: Annotated[float, Field(ge=0)]
     grad_clip: Annotated[float, Field(gt=0)]
 
@@ -88,8 +87,7 @@ def _rate(step: int, settings: ImitationSettings) -> float:
     if step < num_warmup:
         return (step + 1) / num_warmup
     done = (step - num_warmup) / max(1, settings.num_steps - num_warmup)
-    final = settings.final_rate_share
-    return final + (1 - final) * 0.5 * (1 + math.cos(math.pi * done))
+    return 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def _batches(examples: Sequence[Example], size: int, rng: random.Random) -> Iterator[list[Example]]:
