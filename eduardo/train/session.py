@@ -49,7 +49,7 @@ def run_session(config: DictConfig, settings: TrainSettings) -> int:
     draw_curves(read_journal(folder.metrics), folder.path / "curves.png")
     ended = read_status(folder.status)
     if stop.signal_number is not None and not (ended and ended.failed):
-        console.print(_how_it_stopped(stop, ended), highlight=False)
+        console.print(_how_it_stopped(status, ended), highlight=False)
         return SIGNAL_STATUS + stop.signal_number
     if status == 0 and ended and not ended.failed:
         console.print(f"finished after step {ended.step}: {folder.path}", highlight=False, soft_wrap=True)
@@ -85,10 +85,10 @@ def _first_step(folder: RunFolder, settings: TrainSettings) -> int:
     return newest.step if newest and settings.run.resume == "auto" else 0
 
 
-def _how_it_stopped(stop: _StopRequest, ended: RunStatus | None) -> str:
-    if ended is None or stop.now:
-        return "ended at once; the same command continues from the last checkpoint"
-    return f"stopped after step {ended.step}, checkpoint saved; the same command continues it"
+def _how_it_stopped(status: int | None, ended: RunStatus | None) -> str:
+    if status == 0 and ended and ended.reason:
+        return f"stopped after step {ended.step}, checkpoint saved; the same command continues it"
+    return "ended at once; the same command continues from the last checkpoint"
 
 
 def _failure(folder: RunFolder, status: int | None, ended: RunStatus | None, log_start: int) -> EduardoError:
