@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sample_runs import write_evaluation, write_run
 from viewer_process import running_viewer
+
+expect.set_options(timeout=15_000)  # CI machines are slow
 
 STEPS = [["teller", "chatter"], ["vaguer", "rambler"], ["rambler", "guide"], ["guide", "thinker"]]
 

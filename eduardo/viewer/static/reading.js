@@ -54,7 +54,7 @@ export function dialoguePage(app, [key], params) {
     shown: () => show(VIEWS.some(([name]) => name === params.get("view")) ? params.get("view") : "tutor"),
     marksChanged,
     keys: {
-      j: () => move(1), k: () => move(-1), c: () => app.toggleMark(key, markName(app, data)), p: () => { location.hash = problemAddress(); },
+      j: () => move(1), k: () => move(-1), c: () => data && app.toggleMark(key, markName(app, data)), p: () => { if (data) location.hash = problemAddress(); },
       ...Object.fromEntries(VIEWS.map(([name], i) => [String(i + 1), () => data && show(name)])),
     },
   };
