@@ -1,9 +1,11 @@
 // Opens the dialogues that the report carries, and narrows their table.
-import { heading, measured, spoken } from "./dialogue.js";
+import { heading, spoken } from "./dialogue.js";
 import { h } from "./dom.js";
 import { label, signed } from "./format.js";
+import { measured } from "./measured.js";
 
-const report = document.getElementById("report"), reader = document.getElementById("reader");
+const report = document.getElementById("report"),
+  reader = document.getElementById("reader");
 const carried = [...document.querySelectorAll("script[type='application/gzip']")];
 const rowsShown = [...document.querySelectorAll("#rows tbody tr")];
 
@@ -21,7 +23,10 @@ const opened = () => (/^#d\d+$/.test(location.hash) ? Number(location.hash.slice
 
 /** The dialogue `by` rows further in the table, among those that are shown. */
 function moveBy(by) {
-  const visible = rowsShown.map((row, i) => [row, i]).filter(([row]) => !row.hidden).map(([, i]) => i);
+  const visible = rowsShown
+    .map((row, i) => [row, i])
+    .filter(([row]) => !row.hidden)
+    .map(([, i]) => i);
   const next = visible[visible.indexOf(opened()) + by];
   if (next !== undefined) location.hash = `#d${next}`;
 }
@@ -33,13 +38,35 @@ async function follow() {
   reader.hidden = !reading;
   if (!reading) return;
   const data = await readDialogue(index);
-  const place = [data.grp, data.labels.step === undefined ? "" : `step ${data.labels.step}`, data.labels.sample === undefined ? "" : `sample ${data.labels.sample}`];
+  const place = [
+    data.grp,
+    data.labels.step === undefined ? "" : `step ${data.labels.step}`,
+    data.labels.sample === undefined ? "" : `sample ${data.labels.sample}`,
+  ];
   reader.replaceChildren(
-    h("nav", { class: "crumbs", "aria-label": "Dialogue" }, h("a", { href: "#dialogues" }, "Back to the report"), h("span", { class: "soft" }, place.filter(Boolean).join(" · ")), h("span", { class: "gap" }),
-      h("button", { type: "button", onclick: () => moveBy(-1) }, "Previous"), h("button", { type: "button", onclick: () => moveBy(1) }, "Next")),
-    h("article", { class: "dialogue" },
-      h("div", { class: "spoken" }, h("h1", {}, data.reward ? `Reward ${signed(data.reward.total)}` : "Void"), h("p", { class: "soft small view-note" }, `ended: ${label(data.end_reason)}`), heading(data), spoken(data, "tutor")),
-      h("div", { class: "measured" }, measured(data))));
+    h(
+      "nav",
+      { class: "crumbs", "aria-label": "Dialogue" },
+      h("a", { href: "#dialogues" }, "Back to the report"),
+      h("span", { class: "soft" }, place.filter(Boolean).join(" · ")),
+      h("span", { class: "gap" }),
+      h("button", { type: "button", onclick: () => moveBy(-1) }, "Previous"),
+      h("button", { type: "button", onclick: () => moveBy(1) }, "Next"),
+    ),
+    h(
+      "article",
+      { class: "dialogue" },
+      h(
+        "div",
+        { class: "spoken" },
+        h("h1", {}, data.reward ? `Reward ${signed(data.reward.total)}` : "Void"),
+        h("p", { class: "soft small view-note" }, `ended: ${label(data.end_reason)}`),
+        heading(data),
+        spoken(data, "tutor"),
+      ),
+      h("div", { class: "measured" }, measured(data)),
+    ),
+  );
   window.scrollTo(0, 0);
   reader.focus();
 }
@@ -50,8 +77,17 @@ document.getElementById("narrow")?.addEventListener("input", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input") || event.ctrlKey || event.metaKey || event.altKey || opened() === null) return;
-  const act = { j: () => moveBy(1), k: () => moveBy(-1), Escape: () => { location.hash = "#dialogues"; } }[event.key];
-  if (act) { event.preventDefault(); act(); }
+  const act = {
+    j: () => moveBy(1),
+    k: () => moveBy(-1),
+    Escape: () => {
+      location.hash = "#dialogues";
+    },
+  }[event.key];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
 });
 window.addEventListener("hashchange", follow);
 follow();

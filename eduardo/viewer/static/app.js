@@ -9,8 +9,16 @@ import { problemPage } from "./problem.js";
 const POLL_MS = 2000;
 const PAGES = { dialogues: listPage, dialogue: dialoguePage, compare: comparePage, problem: problemPage };
 const KEYS = [
-  ["/", "search"], ["j  k", "next, previous dialogue"], ["Enter", "open"], ["[  ]", "previous, next page"], ["1 … 5", "views of a dialogue"],
-  ["p", "this problem over the steps"], ["c", "mark for comparison"], ["x", "compare the two marked"], ["Esc", "back to the list"], ["?", "this help"],
+  ["/", "search"],
+  ["j  k", "next, previous dialogue"],
+  ["Enter", "open"],
+  ["[  ]", "previous, next page"],
+  ["1 … 5", "views of a dialogue"],
+  ["p", "this problem over the steps"],
+  ["c", "mark for comparison"],
+  ["x", "compare the two marked"],
+  ["Esc", "back to the list"],
+  ["?", "this help"],
 ];
 
 const app = {
@@ -19,7 +27,9 @@ const app = {
   lastList: "#/dialogues",
   order: null, // the list that a dialogue was opened from: its parameters and the keys on its page
   marks: JSON.parse(sessionStorage.getItem("marks") ?? "[]"),
-  get, runName, toggleMark,
+  get,
+  runName,
+  toggleMark,
   isMarked: (key) => app.marks.some((mark) => mark.key === key),
 };
 
@@ -30,7 +40,9 @@ async function get(path, params = new URLSearchParams(), signal = undefined) {
   if (response.ok) return response.json();
   if (response.status === 401) throw new Error("Open the address that the command printed: it holds the token.");
   const problem = await response.json().catch(() => null);
-  throw new Error(typeof problem?.detail === "string" ? problem.detail : `The server answered with status ${response.status}.`);
+  throw new Error(
+    typeof problem?.detail === "string" ? problem.detail : `The server answered with status ${response.status}.`,
+  );
 }
 
 function runName(id) {
@@ -67,20 +79,29 @@ async function poll() {
     }
     showStatus();
   } catch (error) {
-    document.getElementById("status").textContent = error instanceof TypeError ? "The viewer has been stopped." : error.message;
+    document.getElementById("status").textContent =
+      error instanceof TypeError ? "The viewer has been stopped." : error.message;
   }
   setTimeout(poll, POLL_MS);
 }
 
 function showStatus() {
   const { progress, bad_lines: bad } = app.state;
-  const reading = !progress ? "Looking for dialogues …" : progress.done < progress.total ? `Indexing: ${Math.floor((100 * progress.done) / progress.total)} %` : "";
-  const broken = bad.length ? `${bad.length} file${bad.length > 1 ? "s" : ""} with unreadable lines, first ${bad[0].path}, ${bad[0].first_bad}` : "";
+  const reading = !progress
+    ? "Looking for dialogues …"
+    : progress.done < progress.total
+      ? `Indexing: ${Math.floor((100 * progress.done) / progress.total)} %`
+      : "";
+  const broken = bad.length
+    ? `${bad.length} file${bad.length > 1 ? "s" : ""} with unreadable lines, first ${bad[0].path}, ${bad[0].first_bad}`
+    : "";
   document.getElementById("status").textContent = [reading, broken].filter(Boolean).join(" · ");
 }
 
 function toggleMark(key, name) {
-  app.marks = app.isMarked(key) ? app.marks.filter((mark) => mark.key !== key) : [...app.marks, { key, name }].slice(-2);
+  app.marks = app.isMarked(key)
+    ? app.marks.filter((mark) => mark.key !== key)
+    : [...app.marks, { key, name }].slice(-2);
   sessionStorage.setItem("marks", JSON.stringify(app.marks));
   showTray();
   app.page?.marksChanged?.();
@@ -89,12 +110,19 @@ function toggleMark(key, name) {
 function showTray() {
   const tray = document.getElementById("tray");
   tray.hidden = app.marks.length === 0 || location.hash.startsWith("#/compare/");
-  const clear = () => { app.marks = []; sessionStorage.removeItem("marks"); showTray(); app.page?.marksChanged?.(); };
+  const clear = () => {
+    app.marks = [];
+    sessionStorage.removeItem("marks");
+    showTray();
+    app.page?.marksChanged?.();
+  };
   tray.replaceChildren(
     h("span", { class: "soft" }, app.marks.length === 1 ? "Marked, one more to compare:" : "Marked:"),
-    ...app.marks.map((mark) => h("span", {}, mark.name)), h("span", { class: "gap" }),
+    ...app.marks.map((mark) => h("span", {}, mark.name)),
+    h("span", { class: "gap" }),
     app.marks.length === 2 ? h("a", { class: "primary", href: compareAddress() }, "Compare") : "",
-    h("button", { type: "button", onclick: clear }, "Clear"));
+    h("button", { type: "button", onclick: clear }, "Clear"),
+  );
 }
 
 function compareAddress() {
@@ -108,7 +136,11 @@ function onKey(event) {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const general = { "?": showKeys, x: () => app.marks.length === 2 && (location.hash = compareAddress()), Escape: () => (location.hash = app.lastList) };
+  const general = {
+    "?": showKeys,
+    x: () => app.marks.length === 2 && (location.hash = compareAddress()),
+    Escape: () => (location.hash = app.lastList),
+  };
   const act = app.page?.keys?.[event.key] ?? general[event.key];
   if (!act) return;
   event.preventDefault();
@@ -119,8 +151,20 @@ function showKeys() {
   const dialog = document.getElementById("keys");
   dialog.replaceChildren(
     h("h2", { id: "keys-title" }, "Keys"),
-    h("dl", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys.split("  ").map((key) => [h("kbd", {}, key), " "])), h("dd", {}, what)])),
-    h("button", { type: "button", onclick: () => dialog.close() }, "Close"));
+    h(
+      "dl",
+      {},
+      KEYS.map(([keys, what]) => [
+        h(
+          "dt",
+          {},
+          keys.split("  ").map((key) => [h("kbd", {}, key), " "]),
+        ),
+        h("dd", {}, what),
+      ]),
+    ),
+    h("button", { type: "button", onclick: () => dialog.close() }, "Close"),
+  );
   dialog.showModal();
 }
 
@@ -130,7 +174,10 @@ function setTheme(theme) {
   const next = { "": "light", light: "dark", dark: "" }[theme];
   const button = document.getElementById("theme");
   button.textContent = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" }[theme];
-  button.onclick = () => { localStorage.setItem("theme", next); setTheme(next); };
+  button.onclick = () => {
+    localStorage.setItem("theme", next);
+    setTheme(next);
+  };
 }
 
 setTheme(localStorage.getItem("theme") ?? "");

@@ -1,33 +1,51 @@
 // Two dialogues side by side, in the same view.
 
-import { heading, measured, spoken, VIEWS } from "./dialogue.js";
+import { heading, spoken } from "./dialogue.js";
 import { h } from "./dom.js";
-import { badges, place } from "./reading.js";
+import { measured } from "./measured.js";
+import { badges } from "./reading.js";
+import { place } from "./rows.js";
+import { viewTabs } from "./tabs.js";
 
 export function comparePage(app, keys, params) {
-  let sides = [];
   const bodies = [h("div"), h("div")];
-  const show = (view) => {
-    params.set("view", view);
-    history.replaceState(null, "", `#/compare/${keys.join("/")}?${params}`);
-    tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.dataset.view === view)));
-    bodies.forEach((body, i) => body.replaceChildren(...[spoken(sides[i], view)].flat()));
-  };
-  const tabs = VIEWS.map(([name, title]) => h("button", { type: "button", role: "tab", "data-view": name, onclick: () => show(name) }, title));
-  return {
+  let sides = [];
+  const show = (view) => bodies.forEach((body, i) => body.replaceChildren(...[spoken(sides[i], view)].flat()));
+  const tabs = viewTabs(params, `#/compare/${keys.join("/")}`, show);
+  const page = {
     title: () => "Two dialogues",
     content: async () => {
-      sides = await Promise.all(keys.slice(0, 2).map((key) => app.get(`/api/dialogues/${encodeURIComponent(key)}`)));
+      const asked = keys.slice(0, 2).map((key) => app.get(`/api/dialogues/${encodeURIComponent(key)}`));
+      sides = await Promise.all(asked);
+      page.keys = tabs.keys;
       const same = sides[0].problem.text === sides[1].problem.text;
-      const side = (data, i) => h("section", { class: "side", "aria-label": place(app, data) },
-        h("div", { class: "head" }, badges(data), h("p", {}, h("a", { href: `#/dialogue/${keys[i]}` }, place(app, data))), same ? null : heading(data)), bodies[i], h("div", { class: "measured" }, measured(data)));
+      const side = (data, i) => sideOf(app, data, bodies[i], { withProblem: !same });
       return [
-        h("nav", { class: "crumbs", "aria-label": "Comparison" }, h("a", { href: app.lastList }, "All dialogues"), h("span", { class: "soft" }, same ? "two dialogues about one problem" : "two dialogues")),
+        crumbs(app, same ? "two dialogues about one problem" : "two dialogues"),
         same ? heading({ ...sides[0], void_reason: null }) : "",
-        h("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, tabs), h("div", { class: "pair" }, sides.map(side)),
+        tabs.element,
+        h("div", { class: "pair" }, sides.map(side)),
       ].flat();
     },
-    shown: () => show(VIEWS.some(([name]) => name === params.get("view")) ? params.get("view") : "tutor"),
-    keys: Object.fromEntries(VIEWS.map(([name], i) => [String(i + 1), () => sides.length && show(name)])),
+    shown: tabs.open,
+    keys: {},
   };
+  return page;
+}
+
+function crumbs(app, what) {
+  const back = h("a", { href: app.lastList }, "All dialogues");
+  return h("nav", { class: "crumbs", "aria-label": "Comparison" }, back, h("span", { class: "soft" }, what));
+}
+
+function sideOf(app, data, body, { withProblem }) {
+  const where = place(app, data);
+  const link = h("p", {}, h("a", { href: `#/dialogue/${data.key}` }, where));
+  return h(
+    "section",
+    { class: "side", "aria-label": where },
+    h("div", { class: "head" }, badges(data), link, withProblem ? heading(data) : null),
+    body,
+    h("div", { class: "measured" }, measured(data)),
+  );
 }

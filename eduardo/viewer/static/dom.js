@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element. `on…` properties are listeners, the others attributes; false, null and undefined leave one out. */
+/** An HTML element. `on…` properties are listeners, others attributes; false, null, undefined leave one out. */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
@@ -18,7 +18,9 @@ function fill(element, props, children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -32,5 +34,7 @@ export function marked(text, terms) {
 
 /** The words and "phrases" of a search, as the index understands them. */
 export function searchTerms(text) {
-  return [...text.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2]).filter((term) => /[\p{L}\p{N}]/u.test(term));
+  return [...text.matchAll(/"([^"]*)"|(\S+)/g)]
+    .map((match) => match[1] ?? match[2])
+    .filter((term) => /[\p{L}\p{N}]/u.test(term));
 }

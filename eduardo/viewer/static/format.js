@@ -1,11 +1,25 @@
 // Numbers and names as people read them.
 
 const NAMES = {
-  grp: "group", reward: "reward", gain: "gain Δ", length_decay: "length decay", gate: "gate", end_bonus: "end bonus",
-  end_penalty: "end penalty", thinking_bonus: "thinking bonus", pre: "before (cold)", post: "after",
-  num_tutor_turns: "tutor turns", visible_tokens: "visible tokens", thinking_tokens: "thinking tokens",
-  tutor_ended: "by the tutor", student_ended: "by the student",
-  no_handover: "No handover", factual_correctness: "Factual correctness", transfer: "variant", source: "source problem",
+  grp: "group",
+  reward: "reward",
+  gain: "gain Δ",
+  length_decay: "length decay",
+  gate: "gate",
+  end_bonus: "end bonus",
+  end_penalty: "end penalty",
+  thinking_bonus: "thinking bonus",
+  pre: "before (cold)",
+  post: "after",
+  num_tutor_turns: "tutor turns",
+  visible_tokens: "visible tokens",
+  thinking_tokens: "thinking tokens",
+  tutor_ended: "by the tutor",
+  student_ended: "by the student",
+  no_handover: "No handover",
+  factual_correctness: "Factual correctness",
+  transfer: "variant",
+  source: "source problem",
 };
 
 export function label(name) {
@@ -25,7 +39,9 @@ export function fixed(value, digits = 2) {
 }
 
 export function percent(share) {
-  return share === null || share === undefined || Number.isNaN(share) ? "–" : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+  return share === null || share === undefined || Number.isNaN(share)
+    ? "–"
+    : `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 }
 
 export function count(number, noun, nouns = `${noun}s`) {

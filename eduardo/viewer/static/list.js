@@ -1,165 +1,264 @@
 // The list: filters on the left; what is left over, in an order, on the right.
 
-import { overSteps, rewardBar } from "./charts.js";
-import { verdictBadge } from "./dialogue.js";
 import { h } from "./dom.js";
+import { summary } from "./figures.js";
 import { filterPanel } from "./filters.js";
-import { count, fixed, label, percent, signed } from "./format.js";
+import { label } from "./format.js";
+import { listRow, markName, showMarks } from "./rows.js";
 
-const LIMIT = 50;
+export const PAGE_SIZE = 50;
 const SEARCH_DELAY_MS = 180;
-const HEAD = [["topic", "", "Problem"], ["number", "reward", "Reward"], ["number", "gain", "Δ"], ["number", "post", "Cold → after"], ["", "leak", "Handover"], ["", "teaching", "Teaching"], ["", "end_reason", "Ended"], ["number", "num_tutor_turns", "Turns"]];
-const MORE_SORTS = ["newest", "step", "pair", "length_decay", "gate", "end_bonus", "end_penalty", "thinking_bonus", "visible_tokens", "thinking_tokens"];
+const NOT_FILTERS = ["sort", "descending", "offset"];
+const HEAD = [
+  { title: "Problem" },
+  { title: "Reward", column: "reward", number: true },
+  { title: "Δ", column: "gain", number: true },
+  { title: "Cold → after", column: "post", number: true },
+  { title: "Handover", column: "leak" },
+  { title: "Teaching", column: "teaching" },
+  { title: "Ended", column: "end_reason" },
+  { title: "Turns", column: "num_tutor_turns", number: true },
+];
+const SORTS = [
+  ...[
+    "newest",
+    "step",
+    "pair",
+    "reward",
+    "gain",
+    "length_decay",
+    "gate",
+    "end_bonus",
+    "end_penalty",
+    "thinking_bonus",
+  ],
+  ...["post", "leak", "teaching", "end_reason", "num_tutor_turns", "visible_tokens", "thinking_tokens"],
+];
+const PLACES = [
+  ["", "everywhere"],
+  ["problem", "problem"],
+  ["tutor", "tutor"],
+  ["student", "student"],
+  ["thinking", "thinking"],
+  ["judge", "judge's reasons"],
+];
 
-/** What a mark in the tray says of a dialogue. */
-export function markName(app, row) {
-  const step = row.step === null || row.step === undefined ? "" : ` step ${row.step}`;
-  return `${app.state.runs.length > 1 ? `${app.runName(row.run)} · ` : ""}${row.grp}${step} · ${signed(row.reward?.total ?? row.reward)}`;
-}
+export const listPage = (app, _, params) => new ListPage(app, params);
 
-export function listPage(app, _, params) {
-  const results = h("div", { "aria-live": "polite" });
-  const figures = h("div");
-  let rows = [], total = 0, summed = null, asking = null, timer = 0;
+class ListPage {
+  constructor(app, params) {
+    Object.assign(this, { app, params, rows: [], total: 0, summed: null, asking: null, timer: 0 });
+    this.figures = h("div");
+    this.results = h("div", { "aria-live": "polite" });
+    this.search = this.searchField();
+    this.order = this.orderField();
+    this.panel = this.filters();
+    this.keys = {
+      "/": () => this.search.focus(),
+      j: () => this.step(1),
+      k: () => this.step(-1),
+      ArrowDown: () => this.step(1),
+      ArrowUp: () => this.step(-1),
+      "[": () => this.offset > 0 && this.turn(-1),
+      "]": () => this.offset + PAGE_SIZE < this.total && this.turn(1),
+      c: () => this.markFocused(),
+    };
+  }
 
-  const change = (edit, { keepPage = false } = {}) => {
-    edit(params);
-    if (!keepPage) params.delete("offset");
-    app.lastList = `#/dialogues?${params}`;
-    history.replaceState(null, "", app.lastList);
-    load();
+  title() {
+    return "Dialogues";
+  }
+
+  content() {
+    this.app.lastList = this.address;
+    const where = this.whereField();
+    return h(
+      "div",
+      { class: "browse" },
+      this.panel,
+      h(
+        "section",
+        { "aria-label": "Dialogues" },
+        h("div", { class: "search" }, this.search, where),
+        this.figures,
+        h("label", { class: "sorting" }, "Order by", this.order),
+        this.results,
+      ),
+    );
+  }
+
+  shown() {
+    this.load();
+  }
+
+  refresh() {
+    if (!this.panel.contains(document.activeElement)) {
+      const fresh = this.filters();
+      this.panel.replaceWith(fresh);
+      this.panel = fresh;
+    }
+    this.load();
+  }
+
+  close() {
+    this.asking?.abort();
+    clearTimeout(this.timer);
+  }
+
+  marksChanged() {
+    showMarks(this.app, this.results);
+  }
+
+  get address() {
+    return `#/dialogues?${this.params}`;
+  }
+
+  get offset() {
+    return Number(this.params.get("offset") ?? 0);
+  }
+
+  /** Edit the parameters, show them in the address, and ask again from the first page on. */
+  change = (edit, { keepPage = false } = {}) => {
+    edit(this.params);
+    if (!keepPage) this.params.delete("offset");
+    this.app.lastList = this.address;
+    history.replaceState(null, "", this.address);
+    this.load();
   };
 
-  async function load() {
-    asking?.abort();
-    asking = new AbortController();
-    const { signal } = asking;
+  async load() {
+    this.asking?.abort();
+    this.asking = new AbortController();
     // The figures stay as they are while only order and page change.
-    const filter = `${app.state.version} ${[...params].filter(([name]) => !["sort", "descending", "offset"].includes(name))}`;
-    const page = new URLSearchParams([...params, ["limit", LIMIT], ["with_steps", filter !== summed]]);
+    const filter = `${this.app.state.version} ${[...this.params].filter(([name]) => !NOT_FILTERS.includes(name))}`;
+    const wanted = [...this.params, ["limit", PAGE_SIZE], ["with_steps", filter !== this.summed]];
     try {
-      const found = await app.get("/api/dialogues", page, signal);
-      const focused = document.activeElement?.closest("tr")?.dataset.key;
-      rows = found.rows;
+      const found = await this.app.get("/api/dialogues", new URLSearchParams(wanted), this.asking.signal);
       if (found.steps) {
-        summed = filter;
-        total = found.steps.reduce((sum, step) => sum + step.num, 0);
-        figures.replaceChildren(...summary(app, found.steps, total));
+        this.summed = filter;
+        this.total = found.steps.reduce((sum, step) => sum + step.num, 0);
+        this.figures.replaceChildren(...summary(this.app, found.steps, this.total));
       }
-      app.order = { params: new URLSearchParams(params), keys: rows.map((row) => row.key), total };
-      results.replaceChildren(...table());
-      if (focused) results.querySelector(`tr[data-key="${focused}"] td.topic a`)?.focus({ preventScroll: true });
+      this.show(found.rows);
     } catch (error) {
-      if (error.name !== "AbortError") results.replaceChildren(h("p", { class: "notice bad", role: "alert" }, error.message));
+      if (error.name === "AbortError") return;
+      this.results.replaceChildren(h("p", { class: "notice bad", role: "alert" }, error.message));
     }
   }
 
-  const sortBy = (column) => change(() => {
-    const same = (params.get("sort") ?? "newest") === column;
-    params.set("descending", String(same ? params.get("descending") === "false" : true));
-    params.set("sort", column);
-  });
+  show(rows) {
+    const focused = this.focusedKey();
+    this.rows = rows;
+    this.app.order = {
+      params: new URLSearchParams(this.params),
+      keys: rows.map((row) => row.key),
+      total: this.total,
+    };
+    this.results.replaceChildren(...this.table());
+    if (focused) this.results.querySelector(`tr[data-key="${focused}"] a`)?.focus({ preventScroll: true });
+  }
 
-  const table = () => {
-    if (!total) return [h("p", { class: "nothing" }, params.size ? "No dialogue fits these filters." : "No dialogues yet. They appear here as they are recorded.")];
-    const offset = Number(params.get("offset") ?? 0);
+  table() {
+    if (!this.total) {
+      const none = "No dialogues yet. They appear here as they are recorded.";
+      return [h("p", { class: "nothing" }, this.params.size ? "No dialogue fits these filters." : none)];
+    }
+    const box = h("th", {}, h("span", { class: "skip" }, "Compare"));
+    const head = HEAD.map((column) => this.headCell(column));
+    const rows = this.rows.map((row) => listRow(this.app, row));
     return [
-      h("table", { class: "list" }, h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "skip" }, "Compare")), HEAD.map(headCell))), h("tbody", {}, rows.map(rowOf))),
-      h("div", { class: "pager" },
-        h("button", { type: "button", disabled: offset === 0, onclick: () => turn(-1) }, "Previous"),
-        h("span", { class: "soft" }, `${(offset + 1).toLocaleString("en")}–${(offset + rows.length).toLocaleString("en")} of ${total.toLocaleString("en")}`),
-        h("button", { type: "button", disabled: offset + rows.length >= total, onclick: () => turn(1) }, "Next")),
+      h("table", { class: "list" }, h("thead", {}, h("tr", {}, box, head)), h("tbody", {}, rows)),
+      this.pager(),
     ];
-  };
+  }
 
-  const headCell = ([kind, column, title]) => {
+  headCell({ title, column, number }) {
     if (!column) return h("th", { scope: "col" }, title);
-    const sorted = params.get("sort") === column;
-    const descending = params.get("descending") !== "false";
-    return h("th", { scope: "col", class: kind === "number" ? "number" : "", "aria-sort": sorted ? (descending ? "descending" : "ascending") : null },
-      h("button", { type: "button", onclick: () => sortBy(column) }, title, sorted ? (descending ? " ↓" : " ↑") : ""));
-  };
+    const sorted = this.params.get("sort") === column;
+    const descending = this.params.get("descending") !== "false";
+    const order = sorted ? (descending ? "descending" : "ascending") : null;
+    const arrow = { descending: " ↓", ascending: " ↑" }[order] ?? "";
+    const sort = () => this.sortBy(column, sorted ? !descending : true);
+    const button = h("button", { type: "button", onclick: sort }, title + arrow);
+    return h("th", { scope: "col", class: number ? "number" : "", "aria-sort": order }, button);
+  }
 
-  const rowOf = (row) => {
-    const place = [app.state.runs.length > 1 ? app.runName(row.run) : "", row.grp, row.step === null ? "" : `step ${row.step}`, row.sample === null ? "" : `sample ${row.sample}`].filter(Boolean).join(" · ");
-    return h("tr", { "data-key": row.key },
-      h("td", { class: "pick" }, h("input", { type: "checkbox", "aria-label": "mark for comparison", checked: app.isMarked(row.key), onchange: () => app.toggleMark(row.key, markName(app, row)) })),
-      h("td", { class: "topic" }, h("a", { href: `#/dialogue/${row.key}` }, row.problem ?? row.pair), h("div", { class: "where" }, place)),
-      h("td", { class: "number" }, row.void ? h("span", { class: "badge warn" }, "void") : h("span", { class: "reward" }, rewardBar(row.reward), signed(row.reward))),
-      h("td", { class: "number", "data-label": "Δ" }, row.post === null ? "–" : signed(row.gain)),
-      h("td", { class: "number", "data-label": "rate" }, row.post === null ? "–" : `${fixed(row.pre)} → ${fixed(row.post)}`),
-      h("td", { "data-label": "handover" }, verdictBadge(row.leak)),
-      h("td", { "data-label": "teaching" }, verdictBadge(row.teaching)),
-      h("td", { class: "soft" }, label(row.end_reason)),
-      h("td", { class: "number", "data-label": "turns" }, String(row.num_tutor_turns)));
-  };
+  pager() {
+    const [first, last] = [this.offset + 1, this.offset + this.rows.length].map((one) => one.toLocaleString("en"));
+    const more = this.offset + this.rows.length < this.total;
+    return h(
+      "div",
+      { class: "pager" },
+      h("button", { type: "button", disabled: this.offset === 0, onclick: () => this.turn(-1) }, "Previous"),
+      h("span", { class: "soft" }, `${first}–${last} of ${this.total.toLocaleString("en")}`),
+      h("button", { type: "button", disabled: !more, onclick: () => this.turn(1) }, "Next"),
+    );
+  }
 
-  const turn = (pages) => change(() => params.set("offset", String(Math.max(0, Number(params.get("offset") ?? 0) + pages * LIMIT))), { keepPage: true });
+  sortBy(column, descending) {
+    this.change((params) => {
+      params.set("sort", column);
+      params.set("descending", String(descending));
+    });
+    this.order.value = column;
+  }
 
-  const step = (by) => {
-    const links = [...results.querySelectorAll("td.topic a")];
-    const at = links.indexOf(document.activeElement?.closest("tr")?.querySelector("td.topic a"));
+  turn(pages) {
+    const offset = Math.max(0, this.offset + pages * PAGE_SIZE);
+    this.change((params) => params.set("offset", String(offset)), { keepPage: true });
+  }
+
+  /** Move the focus by some rows; without one, to the first. */
+  step(by) {
+    const links = [...this.results.querySelectorAll("td.topic a")];
+    const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
     const next = links[at === -1 ? 0 : at + by];
     next?.focus();
     next?.closest("tr").scrollIntoView({ block: "nearest" });
-  };
-
-  const search = h("input", {
-    type: "search", value: params.get("text") ?? "", placeholder: "Search words, or a \"phrase\"", "aria-label": "Search dialogues",
-    oninput: () => { clearTimeout(timer); timer = setTimeout(() => change(() => (search.value.trim() ? params.set("text", search.value) : params.delete("text"))), SEARCH_DELAY_MS); },
-  });
-  const where = h("select", { "aria-label": "Search in", onchange: () => change(() => (where.value ? params.set("text_in", where.value) : params.delete("text_in"))) },
-    [["", "everywhere"], ["problem", "problem"], ["tutor", "tutor"], ["student", "student"], ["thinking", "thinking"], ["judge", "judge's reasons"]].map(([value, text]) => h("option", { value, selected: params.get("text_in") === value }, text)));
-  const order = h("select", { onchange: () => change(() => { params.set("sort", order.value); params.set("descending", "true"); }) },
-    [...new Set([...MORE_SORTS, ...HEAD.map(([, column]) => column).filter(Boolean)])].map((name) => h("option", { value: name, selected: (params.get("sort") ?? "newest") === name }, label(name))));
-
-  const focusedKey = () => document.activeElement?.closest("tr")?.dataset.key;
-  let panel = filterPanel(app, params, change);
-  return {
-    title: () => "Dialogues",
-    content: () => {
-      app.lastList = `#/dialogues?${params}`;
-      return h("div", { class: "browse" }, panel,
-        h("section", { "aria-label": "Dialogues" }, h("div", { class: "search" }, search, where),
-          figures, h("label", { class: "sorting" }, "Order by", order), results));
-    },
-    shown: load,
-    refresh: () => {
-      const fresh = filterPanel(app, params, change);
-      if (!panel.contains(document.activeElement)) { panel.replaceWith(fresh); panel = fresh; }
-      load();
-    },
-    marksChanged: () => results.querySelectorAll("tr[data-key]").forEach((row) => { row.querySelector("input").checked = app.isMarked(row.dataset.key); }),
-    close: () => { asking?.abort(); clearTimeout(timer); },
-    keys: {
-      "/": () => search.focus(), j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), "[": () => turn(-1), "]": () => { if (app.order.total > Number(params.get("offset") ?? 0) + LIMIT) turn(1); },
-      c: () => { const row = rows.find((one) => one.key === focusedKey()); if (row) app.toggleMark(row.key, markName(app, row)); },
-    },
-  };
-}
-
-function summary(app, steps, total) {
-  const sum = (name) => steps.reduce((all, step) => all + (step[name] ?? 0), 0);
-  const mean = (name, over) => (sum(over) ? sum(name) / sum(over) : null);
-  const void_ = total - sum("num_scored");
-  return [
-    h("div", { class: "figures" }, h("b", {}, count(total, "dialogue")),
-      h("span", {}, "reward ", h("b", {}, signed(mean("sum_reward", "num_scored")))), h("span", {}, "Δ ", h("b", {}, signed(mean("sum_gain", "num_tested")))),
-      h("span", {}, "handed over ", h("b", {}, percent(mean("num_leaks", "num_judged")))), void_ ? h("span", { class: "bad" }, count(void_, "void", "void")) : null),
-    development(app, steps) ?? "",
-  ];
-}
-
-/** Mean reward over steps, one line per run and split. */
-function development(app, steps) {
-  const lines = new Map();
-  for (const one of steps.filter((step) => step.step !== null && step.num_scored)) {
-    const name = [app.state.runs.length > 1 ? app.runName(one.run) : "", one.grp].filter(Boolean).join(" · ");
-    if (!lines.has(name)) lines.set(name, []);
-    lines.get(name).push([one.step, one.sum_reward / one.num_scored]);
   }
-  const series = [...lines].map(([name, points]) => ({ name, points })).filter((one) => one.points.length > 1).slice(0, 6);
-  if (!series.length) return null;
-  return h("figure", { class: "development" }, overSteps({ series, caption: "Mean reward of the dialogues shown, over training steps" }),
-    h("figcaption", { class: "legend" }, "Mean reward", series.map((one, i) => h("span", { class: `series-${i}` }, h("i"), one.name))));
+
+  focusedKey() {
+    return document.activeElement?.closest("tr")?.dataset.key;
+  }
+
+  markFocused() {
+    const row = this.rows.find((one) => one.key === this.focusedKey());
+    if (row) this.app.toggleMark(row.key, markName(this.app, row));
+  }
+
+  filters() {
+    return filterPanel(this.app, this.params, this.change);
+  }
+
+  /** Set a parameter, or take it away when there is no value. */
+  set(name, value) {
+    this.change((params) => (value.trim() ? params.set(name, value) : params.delete(name)));
+  }
+
+  searchField() {
+    const later = () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.set("text", this.search.value), SEARCH_DELAY_MS);
+    };
+    return h("input", {
+      type: "search",
+      value: this.params.get("text") ?? "",
+      placeholder: 'Search words, or a "phrase"',
+      "aria-label": "Search dialogues",
+      oninput: later,
+    });
+  }
+
+  whereField() {
+    const chosen = this.params.get("text_in") ?? "";
+    const options = PLACES.map(([value, text]) => h("option", { value, selected: value === chosen }, text));
+    const choose = (event) => this.set("text_in", event.target.value);
+    return h("select", { "aria-label": "Search in", onchange: choose }, options);
+  }
+
+  orderField() {
+    const chosen = this.params.get("sort") ?? "newest";
+    const options = SORTS.map((name) => h("option", { value: name, selected: name === chosen }, label(name)));
+    return h("select", { onchange: (event) => this.sortBy(event.target.value, true) }, options);
+  }
 }
