@@ -31,7 +31,13 @@ from eduardo.verl_adapter.journal import METRICS_FILE, read_journal
 from eduardo.viewer.sources import Run, RunKind
 
 REPORT = "report.html"
-_SCRIPTS = ("dom.js", "format.js", "charts.js", "dialogue.js", "measured.js")  # of the viewer, in the order of their imports
+_SCRIPTS = (
+    "dom.js",
+    "format.js",
+    "charts.js",
+    "dialogue.js",
+    "measured.js",
+)  # the viewer's, in order of import
 
 # Title → curves as (key of the journal, name); as in the picture that training draws.
 _PANELS: Mapping[str, Sequence[tuple[str, str]]] = {
