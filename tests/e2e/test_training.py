@@ -237,9 +237,10 @@ def test_the_run_folder_is_complete(resumed):
 @pytest.fixture(scope="module")
 def bereft(workplace):
     """A run whose classroom fails now and then, and dies while the second step is under way."""
-    server = process.start(options=["--fault", "http_500=0.04", "--fault-seed", "1"])
+    server = process.start(options=["--fault", "http_500=0.02", "--fault-seed", "1"])
     overrides = [f"classroom.{role}.base_url={server.base_url}" for role in ("student", "judge")]
     overrides += [f"classroom.{role}.max_retries=0" for role in ("student", "judge")]
+    overrides += [f"classroom.{role}.retry_budget_s=3" for role in ("student", "judge")]
     overrides += ["actor_rollout_ref.actor.ppo_mini_batch_size=2", "recipe.faults.max_void_share=0.8"]
     run = Run(workplace, "bereft", "classroom.server.kind=none", *overrides)
     try:
