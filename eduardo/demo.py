@@ -63,7 +63,7 @@ def run_demo(data_dir: Path, model_dir: Path, run_dir: Path, overrides: Sequence
         f"before={model_dir}",
         "--tutor",
         f"after={run_dir}",
-        f"data={data_dir / 'test.parquet'}",
+        f"data_file={data_dir / 'test.parquet'}",
         f"out_dir={run_dir / 'evaluation'}",
     ]
     stages: list[tuple[str, Callable[[], int], bool]] = [

@@ -49,7 +49,8 @@ examples:
 
   # real student and judge, caps loosened as in the published evaluation
   python -m eduardo.evaluate environment --tutor ours=checkpoints/ours recipe=paper classroom=vllm serving=gpu \\
-      data=data/near_transfer/test.parquet recipe.dialogue.tutor_turn_tokens=4192 recipe.dialogue.response_tokens=16384
+      data_file=data/published/test.parquet recipe.dialogue.tutor_turn_tokens=4192 \\
+      recipe.dialogue.response_tokens=16384
 
 A tutor is NAME=TARGET: a model folder or a run folder (its newest checkpoint), served by vLLM; URL#MODEL; probe:NAME;
 or none.
@@ -118,15 +119,15 @@ def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: 
 
 def read_tasks(settings: EvaluationSettings) -> list[Task]:
     """One task per problem and sample. Raises UserError when the file cannot be used."""
-    path = Path(settings.data)
+    path = Path(settings.data_file)
     if not path.is_file():
-        raise UserError(f"data={path}: no such file; `python -m eduardo.process_dataset` writes it")
+        raise UserError(f"data_file={path}: no such file; `python -m eduardo.process_dataset` writes it")
     try:
         rows = pq.read_table(path).to_pylist()
         pairs = [(from_row(row), list(row["prompt"])) for row in rows[: settings.num_problems]]
     except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"data={path}: not a parquet file of near-transfer rows ({error}); "
+            f"data_file={path}: not a parquet file of near-transfer rows ({error}); "
             "write it with `python -m eduardo.process_dataset`"
         ) from error
     usable = [
@@ -135,7 +136,7 @@ def read_tasks(settings: EvaluationSettings) -> list[Task]:
         if pair.variant and pair.variant.baseline and pair.source.baseline
     ]
     if not usable:
-        raise UserError(f"data={path}: no row has a variant and both cold solve rates")
+        raise UserError(f"data_file={path}: no row has a variant and both cold solve rates")
     return [
         Task(pair=pair, prompt=prompt, sample=sample)
         for pair, prompt in usable
@@ -160,9 +161,9 @@ def claim_folder(folder: Path, facts: Mapping[str, object]) -> None:
 
 def _facts(spec: TutorSpec, settings: EvaluationSettings) -> dict[str, object]:
     """All that a dialogue or its score depends on, apart from how many there are and how fast."""
-    chosen = settings.model_dump(include={"recipe", "data", "temperature", "top_p", "seed"}, mode="json")
+    chosen = settings.model_dump(include={"recipe", "data_file", "temperature", "top_p", "seed"}, mode="json")
     models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
-    data_sha256 = hashlib.sha256(Path(settings.data).read_bytes()).hexdigest()
+    data_sha256 = hashlib.sha256(Path(settings.data_file).read_bytes()).hexdigest()
     return {"tutor": f"{spec.target}#{spec.model}", **models, **chosen, "data_sha256": data_sha256}
 
 

@@ -43,7 +43,7 @@ class EvaluationSettings(Settings):
     serving: ServingSettings
     tutor_endpoint: EndpointSettings
     validity: ValiditySettings
-    data: Annotated[str, Field(min_length=1)]
+    data_file: Annotated[str, Field(min_length=1)]
     num_problems: Count | None  # None: all
     num_samples: Count  # dialogues per problem
     temperature: Temperature
