@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 
 from eduardo.config import compose, validate
 from eduardo.config.keys import suggestion
 from eduardo.config.paths import make_absolute
+from eduardo.config.steps import num_steps
 from eduardo.config.verl_schema import fields_of
 from eduardo.errors import UserError
 
@@ -236,6 +239,19 @@ def test_fields_of_verl_dataclasses_are_read_with_those_that_they_inherit():
     assert {"temperature", "enable_sleep_mode"} <= fields_of("verl.workers.config.RolloutConfig")
     assert {"mixed_precision", "use_torch_compile"} <= fields_of("verl.workers.config.FSDPEngineConfig")
     assert not fields_of("verl.workers.config.NoSuchConfig")
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(None, 4), (3, 3), (40, 4)])
+def test_a_run_is_as_long_as_its_epochs_or_shorter_when_asked(tmp_path, limit, steps):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table({"row": range(5)}), path)
+    config = OmegaConf.create(
+        {
+            "data": {"train_files": [str(path)], "train_batch_size": 2},
+            "trainer": {"total_epochs": 2, "total_training_steps": limit},
+        }
+    )
+    assert num_steps(config) == steps
 
 
 def test_nothing_is_suggested_when_nothing_is_close():

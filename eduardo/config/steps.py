@@ -7,8 +7,8 @@ from omegaconf import DictConfig
 
 
 def num_steps(config: DictConfig) -> int:
-    """Training steps of the whole run, as verl counts them."""
-    if config.trainer.total_training_steps is not None:
-        return int(config.trainer.total_training_steps)
+    """Training steps of the whole run: what its epochs hold, or fewer when that was asked for."""
     num_rows: int = sum(pq.read_metadata(name).num_rows for name in config.data.train_files)
-    return num_rows // int(config.data.train_batch_size) * int(config.trainer.total_epochs)
+    in_epochs = num_rows // int(config.data.train_batch_size) * int(config.trainer.total_epochs)
+    limit = config.trainer.total_training_steps
+    return in_epochs if limit is None else min(in_epochs, int(limit))
