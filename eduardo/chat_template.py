@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from jinja2 import TemplateError
+
 from eduardo.errors import UserError
 from eduardo.protocol import ThinkingMode, detect_thinking_mode
 
@@ -129,9 +131,7 @@ class ChatTemplate:
             )
         try:
             rendered = self._render([_message("system", _mark(0)), _message("user", _mark(1))])
-        except Exception as error:  # templates refuse with whatever jinja or their author raises
-            if _mark(0) in str(error):
-                raise
+        except TemplateError:  # the way a template refuses a conversation
             return False
         return _mark(0) in rendered
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from pathlib import Path
 
 from eduardo.errors import UserError
@@ -14,16 +14,17 @@ def write_whole(path: Path, data: bytes) -> None:
 
     Raises UserError when that is not possible; what was at `path` before is then unchanged.
     """
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            try:
+        try:
+            # Opened by name, not by tempfile: a result has the permissions of any other file of its user.
+            with draft.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}); name another file") from None

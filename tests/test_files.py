@@ -26,3 +26,9 @@ def test_what_cannot_be_written_is_named_and_leaves_nothing_behind(tmp_path: Pat
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UserError, match="cannot be written"):
         write_whole(tmp_path / "file" / "report.json", b"x")
+
+
+def test_a_file_has_the_permissions_of_any_other_new_file(tmp_path: Path) -> None:
+    write_whole(tmp_path / "ours", b"x")
+    (tmp_path / "plain").write_bytes(b"x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
