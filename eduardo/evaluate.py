@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from eduardo.answers import Grader
 from eduardo.classroom.launch import running_classroom
@@ -34,6 +33,7 @@ from eduardo.evaluation.tutors import TutorFactory, TutorSpec, parse_tutor, runn
 from eduardo.judge import Judge
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.merge import merge
+from eduardo.progress import TaskProgress
 from eduardo.records import read_dialogues
 from eduardo.student import Student
 from eduardo.types import ScoredDialogue
@@ -106,7 +106,7 @@ def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: 
         for spec in specs:
             folder = out_dir / spec.name
             claim_folder(folder, _facts(spec, settings))
-            with running_tutor(spec, settings, folder) as make_tutor, _progress(console) as progress:
+            with running_tutor(spec, settings, folder) as make_tutor, TaskProgress(console) as progress:
                 asyncio.run(_run_stages(spec.name, tasks, make_tutor, classroom, settings, folder, progress))
             dialogues[spec.name] = list(read_dialogues(folder / "scored.jsonl"))
     summaries = [
@@ -181,7 +181,7 @@ async def _run_stages(
     classroom: ClassroomSettings,
     settings: EvaluationSettings,
     folder: Path,
-    progress: Progress,
+    progress: TaskProgress,
 ) -> None:
     student = Student(shared_client(classroom.student), settings.recipe)
     judge = Judge(shared_client(classroom.judge), settings.recipe.judge)
@@ -216,11 +216,6 @@ async def _run_stages(
             )
     finally:
         await close_shared_clients()
-
-
-def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console)
 
 
 def _write_report(summaries: Sequence[Summary], out_dir: Path) -> None:

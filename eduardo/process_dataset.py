@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 import yaml
 from rich.console import Console
-from rich.progress import Progress
 
 from eduardo.console import run_main
 from eduardo.dataset import Band, HubDataset, LocalFolder, PairSource, SelectionSettings
@@ -23,6 +22,7 @@ from eduardo.dataset.report import BuildReport, print_report
 from eduardo.education_dialogue.build import ConversationSettings, build_education_dialogue
 from eduardo.education_dialogue.reading import ConversationFolder
 from eduardo.errors import UserError
+from eduardo.progress import TaskProgress
 from eduardo.resources import configs_dir
 
 
@@ -216,7 +216,7 @@ def _write_starter(folder: Path, console: Console) -> None:
     from eduardo.classroom.starter import write_starter
 
     size = _config("starter_set.yaml")
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    with TaskProgress(console) as progress:
         num_pairs = size["num_train"] + size["num_test"]
         task = progress.add_task("measuring solve rates of the starter problems", total=num_pairs)
         write_starter(folder, **size, on_progress=lambda done: progress.update(task, completed=done))

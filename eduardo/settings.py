@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(ge=0, le=5)]
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
+
+
+def _number_as_text(value: object) -> object:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+EnvironmentVariables = dict[str, Annotated[str, BeforeValidator(_number_as_text)]]
+"""Name → value. A bare number counts as its text, since `OMP_NUM_THREADS=1` is what people write."""
 
 
 class Settings(BaseModel):

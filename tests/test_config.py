@@ -275,3 +275,8 @@ def test_the_command_refuses_within_seconds_and_without_verl():
         "error: unknown key recipe.max_turn; did you mean recipe.dialogue.max_tutor_turns"
     )
     assert done.stderr.count("\n") == 1
+
+
+def test_a_bare_number_is_the_text_of_an_environment_variable():
+    _, settings = composed("run.env.OMP_NUM_THREADS=2")
+    assert settings.run.env["OMP_NUM_THREADS"] == "2"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID, TimeElapsedColumn
+from rich.progress import TaskID
 
 from eduardo.classroom.faults import FaultPlan, parse_rates
 from eduardo.classroom.serve import listen
@@ -20,6 +19,7 @@ from eduardo.classroom.serve import serve as serve_forever
 from eduardo.classroom.server import ClassroomServer, ServerSettings
 from eduardo.console import run_main
 from eduardo.errors import UserError
+from eduardo.progress import TaskProgress
 
 app = typer.Typer(
     name="python -m eduardo.classroom",
@@ -102,7 +102,7 @@ def starter(
     """
     from eduardo.classroom.starter import write_starter
 
-    with _progress() as progress:
+    with TaskProgress() as progress:
         task = progress.add_task("solve rates", total=num_train + num_test)
         counts = write_starter(
             out_dir,
@@ -137,7 +137,7 @@ def warm_start(
 
     torch.set_num_threads(threads)
     chosen = making.read_settings(settings or configs_dir() / "warm_start.yaml")
-    with _progress() as progress:
+    with TaskProgress() as progress:
         tasks: dict[str, TaskID] = {}
 
         def show(stage: str, done: int, total: int, loss: float | None) -> None:
@@ -148,11 +148,6 @@ def warm_start(
 
         is_new = making.warm_start(out_dir, chosen, making.shipped_recipe(), show)
     typer.echo(f"{out_dir}: {'written' if is_new else 'up to date'}")
-
-
-def _progress() -> Progress:
-    """On stderr, so that results can be piped."""
-    return Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True))
 
 
 def _api_key(host: str, variable: str | None) -> str | None:

@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from eduardo.settings import Count, EndpointSettings, GraderSettings, RecipeSettings, Seconds, Settings
+from eduardo.settings import (
+    Count,
+    EndpointSettings,
+    EnvironmentVariables,
+    GraderSettings,
+    RecipeSettings,
+    Seconds,
+    Settings,
+)
 
 
 class RunSettings(Settings):
@@ -21,7 +29,7 @@ class RunSettings(Settings):
     endpoint_wait_s: Annotated[
         float, Field(ge=0)
     ]  # how long to wait for a student or judge that is not there yet
-    env: dict[str, str]
+    env: EnvironmentVariables
 
 
 class ServerSettings(Settings):
@@ -31,7 +39,7 @@ class ServerSettings(Settings):
     port: Annotated[int, Field(ge=0, le=65535)]  # 0: any free one
     options: list[str]  # of `python -m eduardo.classroom serve` or `vllm serve MODEL`
     model_path: str | None  # what `vllm serve` loads
-    env: dict[str, str]  # environment variables of `vllm serve`
+    env: EnvironmentVariables  # environment variables of `vllm serve`
     start_timeout_s: Seconds
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from eduardo.config import ClassroomSettings
 from eduardo.settings import (
     Count,
     EndpointSettings,
+    EnvironmentVariables,
     GraderSettings,
     RecipeSettings,
     Seconds,
@@ -23,7 +24,7 @@ class ServingSettings(Settings):
     """How `vllm serve` runs a checkpoint."""
 
     options: list[str]
-    env: dict[str, str]
+    env: EnvironmentVariables
     start_timeout_s: Seconds
 
 

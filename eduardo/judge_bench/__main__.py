@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import Progress
 
 from eduardo.classroom.launch import running_classroom
 from eduardo.console import run_main
@@ -21,6 +20,7 @@ from eduardo.judge_bench.bench import Judged, judge_all
 from eduardo.judge_bench.cases import all_cases
 from eduardo.judge_bench.settings import JudgeBenchSettings, load_settings
 from eduardo.llm import close_shared_clients, shared_client
+from eduardo.progress import TaskProgress
 
 _EPILOG = """\
 examples:
@@ -67,7 +67,7 @@ async def _judge(settings: JudgeBenchSettings, console: Console) -> list[Judged]
     cases = all_cases()
     try:
         await client.check(config_key="classroom.judge")
-        with Progress(console=console, transient=True) as progress:
+        with TaskProgress(console) as progress:
             task = progress.add_task("transcripts", total=len(cases))
             return await judge_all(
                 cases,
