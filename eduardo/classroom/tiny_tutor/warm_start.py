@@ -34,7 +34,24 @@ from eduardo.resources import configs_dir
 from eduardo.settings import Count, RecipeSettings, Settings, Share
 
 STAMP = "warm_start.json"  # written last: a folder that holds it is complete
-_SOURCES = ("classroom", "prompts")  # what the lessons depend on, beside the settings
+# What the lessons and their training depend on, beside the settings.
+_SOURCES = (
+    "classroom/in_process.py",
+    "classroom/language.py",
+    "classroom/lesson.py",
+    "classroom/probes.py",
+    "classroom/problem_templates.py",
+    "classroom/problems.py",
+    "classroom/sim_student.py",
+    "classroom/student_chat.py",
+    "classroom/tells.py",
+    "classroom/templates/*.yaml",
+    "classroom/tiny_tutor/*.py",
+    "prompts/greeting.txt",
+    "prompts/opener.txt",
+    "prompts/student_system.txt",
+    "prompts/tutor_system_compact.txt",
+)
 
 Progress = Callable[[str, int, int, float | None], None]
 """(stage, done, total, loss)"""
@@ -130,9 +147,7 @@ def _report(on_progress: Progress, stage: str, total: int, done: int, loss: floa
 def _fingerprint(settings: WarmStartSettings, recipe: RecipeSettings) -> str:
     """Changes with the settings and with every source file that shapes a lesson."""
     root = Path(eduardo.__file__).parent
-    files = sorted(
-        p for folder in _SOURCES for p in (root / folder).rglob("*") if p.suffix in {".py", ".yaml", ".txt"}
-    )
+    files = sorted(path for pattern in _SOURCES for path in root.glob(pattern))
     sources = {str(path.relative_to(root)): file_sha256(path) for path in files}
     sources["sim"] = file_sha256(configs_dir() / "sim" / "default.yaml")
     content = [settings.model_dump(), recipe.dialogue.model_dump(), sources]
