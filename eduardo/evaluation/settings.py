@@ -32,7 +32,7 @@ class ValiditySettings(Settings):
     """Above these shares an evaluation is marked invalid."""
 
     max_void_share: Share
-    max_cap_share: Share  # dialogues that the token or turn cap of the evaluation ended or cut
+    max_token_cap_share: Share  # dialogues with a turn cut by its token cap, or ended by the token budget
     max_blank_turn_share: Share
     max_judge_detector_disagreement: Share
 

@@ -40,6 +40,11 @@ class Row:
     thinking_tokens: float
 
     @property
+    def hit_token_cap(self) -> bool:
+        """A turn was cut or the token budget ran out. The turn limit is no cap: it belongs to the protocol."""
+        return self.end_reason is EndReason.TOKEN_BUDGET or self.num_cut_turns > 0
+
+    @property
     def accepted(self) -> bool | None:
         if self.leaked is None or self.mistaught is None:
             return None
@@ -69,11 +74,12 @@ FIGURES = {
     "teaching_reject_rate": "share of dialogues that the judge rejects for what was taught",
     "detector_leak_rate": "share of dialogues in which the rule-based detector finds a leak",
     "end_rate": "share of dialogues that the tutor ended itself",
+    "token_cap_rate": "share of dialogues in which a token cap cut a turn or ended the dialogue",
     "tutor_turns": "tutor turns per dialogue",
     "visible_tokens": "visible tokens per tutor turn",
     "thinking_tokens": "thinking tokens per tutor turn",
 }
-RATES = frozenset({"leak_rate", "teaching_reject_rate", "detector_leak_rate", "end_rate"})
+RATES = frozenset({"leak_rate", "teaching_reject_rate", "detector_leak_rate", "end_rate", "token_cap_rate"})
 
 
 def to_rows(dialogues: Sequence[ScoredDialogue], settings: EvaluationSettings) -> tuple[Row, ...]:
@@ -170,6 +176,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Estimate | None]:
         "teaching_reject_rate": rate(lambda row: row.mistaught, judged),
         "detector_leak_rate": rate(lambda row: row.detector_found_leak),
         "end_rate": rate(lambda row: row.end_reason is EndReason.TUTOR_ENDED),
+        "token_cap_rate": rate(lambda row: row.hit_token_cap),
         "tutor_turns": mean(lambda row: row.num_tutor_turns),
         "visible_tokens": mean(lambda row: row.visible_tokens),
         "thinking_tokens": mean(lambda row: row.thinking_tokens),
@@ -188,9 +195,9 @@ def _faults(rows: Sequence[Row], num_planned: int, settings: EvaluationSettings)
     shares = [
         ("dialogues were void", 1 - len(rows) / max(1, num_planned), limits.max_void_share),
         (
-            "dialogues were ended or cut by a cap",
-            _share(taught, lambda row: row.end_reason in _CAPS or row.num_cut_turns > 0),
-            limits.max_cap_share,
+            "dialogues were ended or cut by a token cap",
+            _share(taught, lambda row: row.hit_token_cap),
+            limits.max_token_cap_share,
         ),
         (
             "tutor turns were blank",
@@ -204,9 +211,6 @@ def _faults(rows: Sequence[Row], num_planned: int, settings: EvaluationSettings)
         ),
     ]
     return [f"{share:.0%} of {what} (limit {limit:.0%})" for what, share, limit in shares if share > limit]
-
-
-_CAPS = (EndReason.TURN_LIMIT, EndReason.TOKEN_BUDGET)
 
 
 def _share(rows: Sequence[Row], of: Callable[[Row], bool]) -> float:
