@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,7 @@ from eduardo.classroom.__main__ import main as classroom
 from eduardo.console import run_main
 
 _EPILOG = """\
-stages (each is skipped when its result is there already):
+stages (what is there already is kept):
   data         starter problems with measured solve rates            data/starter
   warm start   a tiny tutor that imitates good and bad teaching      models/tiny
   training     DPPO with the simulated student and judge             runs/demo
@@ -66,21 +65,14 @@ def run_demo(data_dir: Path, model_dir: Path, run_dir: Path, overrides: Sequence
         f"data_file={data_dir / 'test.parquet'}",
         f"out_dir={run_dir / 'evaluation'}",
     ]
-    stages: list[tuple[str, Callable[[], int], bool]] = [
-        (
-            "data",
-            lambda: process_dataset.main(["--out-dir", str(data_dir), "--tutor-prompt", "compact"]),
-            (data_dir / "manifest.json").is_file(),
-        ),
-        ("warm start", lambda: classroom(["warm-start", "--out-dir", str(model_dir)]), False),
-        ("training", lambda: train.main(training), _is_finished(run_dir)),
-        ("evaluation", lambda: evaluate.main(evaluation), False),
+    stages: list[tuple[str, Callable[[], int]]] = [
+        ("data", lambda: _make_data(data_dir)),
+        ("warm start", lambda: classroom(["warm-start", "--out-dir", str(model_dir)])),
+        ("training", lambda: train.main(training)),
+        ("evaluation", lambda: evaluate.main(evaluation)),
     ]
     seconds: dict[str, float] = {}
-    for name, stage, is_done in stages:
-        if is_done:
-            console.print(f"[bold]{name}[/]: done before, kept")
-            continue
+    for name, stage in stages:
         console.print(f"[bold]{name}[/]")
         with _timed(name, seconds):
             status = stage()
@@ -91,12 +83,11 @@ def run_demo(data_dir: Path, model_dir: Path, run_dir: Path, overrides: Sequence
     return 0
 
 
-def _is_finished(run_dir: Path) -> bool:
-    status = run_dir / "status.json"
-    if not status.is_file():
-        return False
-    ended = json.loads(status.read_text())
-    return ended["reason"] is None and not ended["failed"]
+def _make_data(folder: Path) -> int:
+    if (folder / "manifest.json").is_file():  # written last
+        print(f"{folder}: kept")
+        return 0
+    return process_dataset.main(["--out-dir", str(folder), "--tutor-prompt", "compact"])
 
 
 @contextmanager

@@ -37,6 +37,11 @@ def run_session(config: DictConfig, settings: TrainSettings) -> int:
     """0 when the run finished, 128 + N when signal N stopped it. Raises EduardoError when it failed."""
     console = Console()
     folder = RunFolder(Path(settings.run.dir))
+    if _is_finished(config, settings, folder):
+        console.print(
+            f"{folder.path} is finished: name another run.dir, or more steps", highlight=False, soft_wrap=True
+        )
+        return 0
     with classroom(config, settings, folder.path) as settings:
         check_endpoints(settings.classroom, settings.recipe, wait_s=settings.run.endpoint_wait_s)
         folder.prepare(config, settings)
@@ -78,6 +83,12 @@ def _train(
             return None
     finally:
         process.close(gently=not stop.now)
+
+
+def _is_finished(config: DictConfig, settings: TrainSettings, folder: RunFolder) -> bool:
+    ended = read_status(folder.status)
+    cleanly = ended is not None and ended.reason is None and not ended.failed
+    return cleanly and _first_step(folder, settings) >= num_steps(config)
 
 
 def _first_step(folder: RunFolder, settings: TrainSettings) -> int:

@@ -185,6 +185,16 @@ def test_the_same_command_continues_and_finishes(resumed):
     assert fault_of(resumed.dir / "checkpoints" / "global_step_4") is None
 
 
+def test_a_finished_run_is_not_trained_again(resumed, workplace):
+    before = resumed.metrics()
+    again = Run(
+        workplace, "main", "trainer.total_training_steps=4", "trainer.test_freq=4", "trainer.save_freq=100"
+    )
+    assert again.wait() == 0, again.said()
+    assert "is finished" in again.said()
+    assert again.metrics() == before
+
+
 def test_a_half_written_checkpoint_is_skipped_with_a_message(resumed):
     log = (resumed.dir / "train.log").read_text(errors="replace")
     assert "global_step_9 skipped: it was not written to the end" in log
