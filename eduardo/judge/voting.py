@@ -1,0 +1,108 @@
+"""Votes of a judge on one question: how many are asked for, and what they come to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from eduardo.errors import EndpointRejected, EndpointUnavailable
+from eduardo.llm import ChatClient, Completion
+from eduardo.seeds import derive_seed
+from eduardo.settings import JudgeSettings
+from eduardo.types import Decision, Vote
+from eduardo.views import Message
+
+_logger = logging.getLogger(__name__)
+
+
+class VotingPanel:
+    """Asks a judge's endpoint for votes, with a JSON schema where the endpoint takes one."""
+
+    def __init__(self, client: ChatClient, settings: JudgeSettings) -> None:
+        self._client, self._settings = client, settings
+        self._sends_schema = settings.structured_output != "off"
+
+    async def collect(
+        self,
+        messages: list[Message],
+        read: Callable[[Completion], Vote],
+        response_format: Mapping[str, object],
+        *,
+        seed_parts: tuple[str | int, ...],
+        settle_early: bool = True,
+    ) -> tuple[Vote, ...]:
+        """The votes on one question, lost ones included.
+
+        The first request asks for a majority, each later one for what could still settle the matter; without
+        `settle_early` all votes are asked for. At most `1 + votes` requests, so that a judge that writes nothing
+        usable can not be asked for ever. An endpoint that stays unavailable costs the votes that it owes. Raises
+        EndpointRejected.
+        """
+        num_votes = self._settings.votes
+        votes: list[Vote] = []
+        for request in range(1 + num_votes):
+            num_missing = _num_missing(votes, num_votes, settle_early=settle_early)
+            if num_missing == 0:
+                break
+            try:
+                completions = await self._ask(
+                    messages, response_format, n=num_missing, seed=derive_seed(*seed_parts, request)
+                )
+            except EndpointUnavailable as error:
+                votes += [Vote(decision=None, fault=f"endpoint: {error}")] * num_missing
+                break
+            new = [read(completion) for completion in completions[:num_missing]]
+            absent = Vote(decision=None, fault="the server sent fewer votes than asked for")
+            votes += [*new, *[absent] * (num_missing - len(new))]
+        return tuple(votes)
+
+    async def _ask(
+        self, messages: list[Message], response_format: Mapping[str, object], *, n: int, seed: int
+    ) -> tuple[Completion, ...]:
+        ask = partial(
+            self._client.complete,
+            messages,
+            n=n,
+            temperature=self._settings.temperature,
+            max_tokens=self._settings.max_tokens,
+            seed=seed,
+        )
+        if not self._sends_schema:
+            return await ask()
+        try:
+            return await ask(response_format=response_format)
+        except EndpointRejected as error:
+            if self._settings.structured_output == "json_schema":
+                raise
+            completions = await ask()
+            # Only here has the server taken the same request without a schema: so the schema was the matter.
+            self._sends_schema = False
+            _logger.warning(
+                "the judge's endpoint takes no JSON schema, asking without from now on: %s", error
+            )
+            return completions
+
+
+def tally(votes: Sequence[Vote]) -> tuple[int, int]:
+    """Numbers of accepting and of rejecting votes; lost ones are neither."""
+    decisions = [vote.decision for vote in votes]
+    return decisions.count(Decision.ACCEPT), decisions.count(Decision.REJECT)
+
+
+def is_measured(votes: Sequence[Vote], num_votes: int) -> bool:
+    """Whether the valid votes suffice: a majority of `num_votes`, and no tie that a lost vote left open."""
+    accepts, rejects = tally(votes)
+    is_open_tie = accepts == rejects and accepts + rejects < num_votes
+    return accepts + rejects >= _majority(num_votes) and not is_open_tie
+
+
+def _majority(num_votes: int) -> int:
+    return num_votes // 2 + 1
+
+
+def _num_missing(votes: Sequence[Vote], num_votes: int, *, settle_early: bool) -> int:
+    """The fewest further votes that could settle the matter; 0 when it is settled or all votes are in."""
+    accepts, rejects = tally(votes)
+    num_wanted = _majority(num_votes) - max(accepts, rejects) if settle_early else num_votes
+    return max(0, min(num_wanted, num_votes - accepts - rejects))
