@@ -16,6 +16,7 @@ from eduardo.classroom import process
 from eduardo.classroom.__main__ import main
 from eduardo.classroom.serve import listen
 from eduardo.errors import UserError
+from eduardo.serving.health import is_healthy
 
 ORPHANING_PARENT = """
 import os, sys
@@ -39,11 +40,11 @@ def gone_within(pid: int, limit_s: float) -> bool:
 
 def test_it_answers_while_it_runs_and_leaves_nothing_behind() -> None:
     with process.start() as server:
-        assert server.child.poll() is None and process.is_healthy(server.base_url)
+        assert server.child.poll() is None and is_healthy(server.base_url)
         port = int(server.base_url.split(":")[2].split("/")[0])
         with pytest.raises(UserError, match=f"port {port} is in use"):
             process.start(port=port)
-    assert not server.is_alive and not process.is_healthy(server.base_url)
+    assert not server.is_alive and not is_healthy(server.base_url)
     server.stop()
 
 

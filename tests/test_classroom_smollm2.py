@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eduardo.classroom import smollm2, vllm_server
+from eduardo.classroom import smollm2
 from eduardo.console import run_main
 from eduardo.errors import UserError
 from eduardo.llm import ChatClient
 from eduardo.resources import configs_dir
+from eduardo.serving import vllm_server
 from eduardo.settings import EndpointSettings
 
 

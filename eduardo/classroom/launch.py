@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eduardo.classroom import process, vllm_server
+from eduardo.classroom import process
 from eduardo.config import ClassroomSettings
+from eduardo.serving import vllm_server
 
 
 @contextmanager

@@ -8,14 +8,13 @@ import select
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
 from eduardo.errors import UserError
+from eduardo.serving.health import is_healthy
 
 STOP_GRACE_S = 5.0
 
@@ -78,15 +77,6 @@ def running(*, port: int = 0, options: Sequence[str] = ()) -> Iterator[str]:
     """The base URL of a server that lives as long as the block."""
     with start(port=port, options=options) as server:
         yield server.base_url
-
-
-def is_healthy(base_url: str, *, timeout_s: float = 5.0) -> bool:
-    health_url = base_url.removesuffix("/v1") + "/health"
-    try:
-        with urllib.request.urlopen(health_url, timeout=timeout_s) as response:
-            return bool(response.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False
 
 
 def _announced_url(child: subprocess.Popen[str], deadline_s: float) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from eduardo.chat_template import ChatTemplate
-from eduardo.classroom import vllm_server
 from eduardo.classroom.probes import PROBES, Probe
 from eduardo.dialogue import Tutor
 from eduardo.errors import UserError
@@ -20,6 +19,7 @@ from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient, Message, shared_client
 from eduardo.protocol import ThinkingMode
 from eduardo.seeds import derive_seed
+from eduardo.serving import vllm_server
 from eduardo.settings import EndpointSettings
 from eduardo.tutor import ChatTutor, Generation, TokenTutor
 

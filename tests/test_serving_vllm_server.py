@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eduardo.classroom import vllm_server
+from eduardo.serving import vllm_server
 from eduardo.errors import UserError
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""Runs a command while the parent lives: `python -m eduardo.classroom.keeper PARENT_PID COMMAND ...`.
+"""Runs a command while the parent lives: `python -m eduardo.serving.keeper PARENT_PID COMMAND ...`.
 
 A server with processes of its own would outlive a parent that was killed. The keeper gives the command a
 process group, and ends the whole group when it is told to stop, when the parent is gone, or when the command

@@ -15,7 +15,7 @@ import pytest
 
 # A shell that starts a child of its own and writes both process ids down.
 FAMILY = "sleep 600 & echo $$ $! > {pids}.tmp; mv {pids}.tmp {pids}; {then}"
-KEEPER = [sys.executable, "-m", "eduardo.classroom.keeper"]
+KEEPER = [sys.executable, "-m", "eduardo.serving.keeper"]
 
 
 def wait_for(fact: Callable[[], bool], timeout_s: float = 15.0) -> bool:
@@ -78,7 +78,7 @@ def test_ctrl_c_is_left_to_the_parent(tmp_path: Path) -> None:
 def test_a_command_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     short_grace = (
-        "import sys, eduardo.classroom.keeper as keeper;"
+        "import sys, eduardo.serving.keeper as keeper;"
         "keeper.STOP_GRACE_S = 0.5;"
         "keeper.keep(int(sys.argv[1]), sys.argv[2:])"
     )
