@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eduardo.classroom.language import read
+from eduardo.classroom.language import read, requested
 from eduardo.classroom.problems import recognise
 from eduardo.classroom.tells import TellKind, find_tells, said_in, steps_worked_out, wrong_steps
 
@@ -64,6 +64,53 @@ def test_order_matters_where_it_should(text: str) -> None:
 )
 def test_cues(text: str, cue: str) -> None:
     assert getattr(read(text), cue)
+
+
+NAMES = ("first part", "second part", "whole amount")
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("how do you find the first part?", [0]),
+        ("How can you get the first part ?", [0]),
+        ("what is the value of the first part, please?", [0]),
+        ("right. now work out the second part for me.", [1]),
+        ("can you compute the whole amount?", [2]),
+        ("let us find the first part, the second part and the whole amount.", [0, 1, 2]),
+        ("how much is the first part? and how do you find the second part?", [0, 1]),
+        ("the first part is nice.", []),
+        ("what a nice first part!", []),
+        ("how you the first part?", []),
+        ("can you work the first part?", []),
+        ("how do you find the pacts roachee first part?", []),
+        ("what is the problem about? the first part?", []),
+        ("exactly.. how do you find the first part?", []),
+        ("how do you find the the first part?", []),
+    ],
+)
+def test_a_quantity_is_asked_for_only_by_a_question_or_request_that_reads_as_one(
+    text: str, asked: list[int]
+) -> None:
+    assert requested(NAMES, read(text)) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "garbled"),
+    [
+        ("exactly.. you you the the total cost?", True),
+        ("well,,, done.", True),
+        ("how do you find the new box?correct.", True),
+        ("how do you find the?", True),
+        ("what would you do if the", True),
+        ("hm... what do you think?", False),
+        ("the rule that that sum follows, and it is very very long.", False),
+        ("fill in: ... is the first part", False),
+        ("well, 1,000 is 10 times 100; right? (yes.)", False),
+    ],
+)
+def test_garbled_language_is_told_from_sound_language(text: str, garbled: bool) -> None:
+    assert read(text).is_garbled is garbled
 
 
 def test_a_denial_is_no_confirmation() -> None:

@@ -12,21 +12,25 @@ import yaml
 
 from eduardo import views
 from eduardo.classroom.in_process import in_process_student
+from eduardo.classroom.judge_rules import Rule, find_violations, material_of
 from eduardo.classroom.probes import PROBES, Probe
+from eduardo.classroom.problem_templates import Template
 from eduardo.classroom.problems import SimProblem, generate_pair, recognise, templates
 from eduardo.dialogue import run_dialogue
 from eduardo.errors import UserError
 from eduardo.settings import RecipeSettings
-from eduardo.types import EndReason, Problem, Transcript
+from eduardo.types import Criterion, EndReason, Problem, Transcript
 
 EMBEDDED = yaml.safe_load((Path(__file__).parents[1] / "configs" / "recipe" / "embedded.yaml").read_text())
 RECIPE = RecipeSettings.model_validate(EMBEDDED)
 TEMPLATES = templates()[::4]
 
 
-def hold(name: str, index: int, *, seed: int | None = None, ends: bool = True) -> Transcript:
+def hold(
+    name: str, index: int, *, seed: int | None = None, ends: bool = True, template: Template | None = None
+) -> Transcript:
     """One dialogue of a probe with the simulated student."""
-    sim = generate_pair(random.Random(index), TEMPLATES[index]).source
+    sim = generate_pair(random.Random(index), template or TEMPLATES[index]).source
     problem = Problem(text=sim.text, answer=sim.answer)
     tutor = Probe(PROBES[name], end_tag=RECIPE.dialogue.end_tag, seed=seed, ends=ends)
     return asyncio.run(
@@ -62,6 +66,13 @@ def test_every_probe_ends_its_dialogue_by_itself_and_has_no_fault_of_form(name: 
     for transcript in hold_all(name, seed=5):
         assert transcript.end_reason is EndReason.TUTOR_ENDED
         assert early_tags or not any(turn.faults for turn in transcript.tutor_turns)
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_no_probe_is_taken_for_degenerate_on_any_template(name: str) -> None:
+    for index, template in enumerate(templates()):
+        material = material_of(hold(name, index, seed=index, template=template))
+        assert Rule.DEGENERATE not in {v.rule for v in find_violations(material, Criterion.FACTUAL)}
 
 
 @pytest.mark.parametrize("name", PROBES)

@@ -106,6 +106,17 @@ class TestInTheDialogue:
     def test_a_vague_question_does_not_help(self, vague: str) -> None:
         assert all("=" not in text and "answer" not in text for text in answers([TRY, vague]))
 
+    @pytest.mark.parametrize(
+        "garbled", ["exactly.. you you the the first part?", "how do you find the the first part?"]
+    )
+    def test_a_garbled_question_is_not_understood(self, garbled: str) -> None:
+        assert set(answers([TRY, garbled], params=SURE)) == {"I do not know what you mean."}
+        again = [TRY, *[garbled] * 4, ask("first part")]
+        assert all(str(FIRST) in text for text in answers(again, params=SURE))  # no try is used up
+
+    def test_a_name_after_words_that_ask_for_nothing_does_not_help(self) -> None:
+        assert all("=" not in text for text in answers([TRY, "can you work the first part?"], params=SURE))
+
     def test_naming_without_asking_does_not_help(self) -> None:
         assert all("=" not in text for text in answers([TRY, "the first part is nice."], params=SURE))
 

@@ -20,7 +20,7 @@ from eduardo.classroom.tells import (
 )
 from eduardo.types import Criterion, Speaker, Transcript
 
-_MAX_SAME_TURN = 2
+_MAX_SAME = 2  # turns that are the same, or hold the same question
 
 
 class Rule(StrEnum):
@@ -175,12 +175,14 @@ def _bad_form(material: Material) -> list[Violation]:
         (number, t.text) for number, t in enumerate(material.turns, start=1) if t.speaker is Speaker.TUTOR
     ]
     counts = Counter(read(text).text for _, text in tutor)
+    asked = Counter(question for _, text in tutor for question in read(text).questions)
     for number, text in tutor:
         reading = read(text)
-        broken = reading.is_cluttered or (not reading.is_blank and counts[reading.text] > _MAX_SAME_TURN)
+        repeated = not reading.is_blank and counts[reading.text] > _MAX_SAME
+        repeated |= any(asked[question] > _MAX_SAME for question in reading.questions)
         for rule, holds in (
             (Rule.DICTATED, reading.dictated is not None),
-            (Rule.DEGENERATE, broken),
+            (Rule.DEGENERATE, reading.is_cluttered or reading.is_garbled or repeated),
             (Rule.REVIEWER_ADDRESSED, reading.addresses_reviewer),
         ):
             if holds:

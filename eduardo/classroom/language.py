@@ -6,7 +6,7 @@ A small closed language on purpose. Case, spacing and the usual signs for times 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,6 +38,29 @@ _DICTATION = re.compile(
 )  # fmt: skip
 
 _REQUEST = re.compile(r"\?|\b(?:how|what|find|work out|compute|show me|get|tell me|check)\b")
+# A question or request for something, up to the words that name it: "how do you find", "what is", "please compute".
+_FINDING = (
+    r"(?:find|get|work out|figure out|compute|calculate|determine|obtain|solve for|look for|write down|check"
+    r"|show me|tell me|give me|think about)"
+)
+_LEAD = re.compile(
+    rf"\bhow (?:(?:do|can|could|would|will|should|did) (?:you|we|i) )?(?:to )?{_FINDING}\b"
+    rf"|\b(?:can|could|would|will) you (?:please |now |try to )?{_FINDING}\b"
+    r"|\bwhat(?: is|'s| are| was| about| would| do you get for)\b"
+    r"|\bhow about\b|\bhow (?:much|many|big|large|long) (?:is|are)\b"
+    rf"|(?:^|[.?!,;:] |\b(?:and|now|then|please|first|let us|let's|try to) ){_FINDING}\b"
+)
+_FILLER = (
+    r"(?:the|a|an|your|this|that|its|their|our|what|which|is|are|be|value|size|of|for|out|me|us|now|next|first|then"
+    r"|here|so|also|again|both|please|and|or)"
+)
+_MAX_WANTED_CHARS = 120
+# Words that stand twice in a row in sound English too.
+_GARBLED = re.compile(
+    r"\b(?!(?:had|that|very|really|so|no|bye|ha) )([a-z]{2,}|a) \1\b"
+    r"|(?<!\.)\.\.(?!\.)|[,;:] ?(?:[?!,;]|\.(?!\.\.))|[?!][a-z]|\b(?:the|an|your)(?: ?(?:[?!,]|\.(?!\.\.))|$)"
+)
+_QUESTION = re.compile(r"[^.?!]{0,200}\?")
 _ATTEMPT = re.compile(
     r"\b(?:try|attempt|have a go|give it a go|your idea|first idea|your turn|how would you|where would you"
     r"|what would you|how do you start|what do you think|what comes to mind)\b"
@@ -98,7 +121,8 @@ class Reading:
     dictated: (
         str | None
     )  # the words to be repeated; "" when only told to repeat; None when nothing is dictated
-    requests: bool
+    requests: bool  # this and the next three: False when garbled
+    wanted: tuple[str, ...]  # the words behind each "how do you find", "what is" ...; empty when garbled
     asks_attempt: bool
     asks_why: bool
     asks_retry: bool
@@ -107,7 +131,9 @@ class Reading:
     proposes: bool
     methods: frozenset[str]  # words for operations
     addresses_reviewer: bool
+    questions: frozenset[str]
     is_cluttered: bool  # headings, lists, emoji, or questions piled up
+    is_garbled: bool  # a word twice in a row, broken punctuation, an article without its noun
 
     def mentions(self, phrase: str) -> bool:
         """Whether the phrase occurs as whole words."""
@@ -130,6 +156,7 @@ class Reading:
 def read(text: str) -> Reading:
     plain = normalise(text)
     denies = _DENIAL.search(plain) is not None
+    is_garbled = _GARBLED.search(plain) is not None
     return Reading(
         text=plain,
         numbers=frozenset(int(n) for n in re.findall(_NUMBER, plain)),
@@ -140,16 +167,19 @@ def read(text: str) -> Reading:
         ),
         claims=tuple(Claim(subject=s.strip(), value=int(v)) for s, v in _CLAIM.findall(plain)),
         dictated=_dictated(plain),
-        requests=_REQUEST.search(plain) is not None,
-        asks_attempt=_ATTEMPT.search(plain) is not None,
-        asks_why=_WHY.search(plain) is not None,
-        asks_retry=_RETRY.search(plain) is not None,
+        requests=not is_garbled and _REQUEST.search(plain) is not None,
+        wanted=() if is_garbled else _wanted(plain),
+        asks_attempt=not is_garbled and _ATTEMPT.search(plain) is not None,
+        asks_why=not is_garbled and _WHY.search(plain) is not None,
+        asks_retry=not is_garbled and _RETRY.search(plain) is not None,
         denies=denies,
         confirms=not denies and _CONFIRMATION.search(plain) is not None,
         proposes=_PROPOSAL.search(plain) is not None,
         methods=frozenset(_METHOD.findall(plain)),
         addresses_reviewer=_REVIEWER.search(plain) is not None,
+        questions=frozenset(question.strip() for question in _QUESTION.findall(plain)),
         is_cluttered=_CLUTTER.search(text) is not None or text.count("?") > 2,
+        is_garbled=is_garbled,
     )
 
 
@@ -185,13 +215,21 @@ def parse_expression(text: str) -> Expression:
     return ordered((int(left), sign, int(right)))
 
 
-def mentioned(phrases: Iterable[str], reading: Reading) -> list[int]:
-    """Indices of the phrases that a message mentions."""
-    return [index for index, phrase in enumerate(phrases) if reading.mentions(phrase)]
+def requested(phrases: Sequence[str], reading: Reading) -> list[int]:
+    """Indices of the phrases that a message asks for. Between the asking words and a phrase only other phrases
+    and a few small words may stand."""
+    chain = re.compile(rf"(?:(?:{'|'.join(map(re.escape, phrases))}|{_FILLER})\b,? ?)*")
+    asked = " ; ".join(found[0] for words in reading.wanted if (found := chain.match(words)))
+    return [index for index, phrase in enumerate(phrases) if mentions(asked, phrase)]
 
 
 def _ordered(found: tuple[str, str, str]) -> Expression:
     return ordered((int(found[0]), found[1], int(found[2])))
+
+
+def _wanted(plain: str) -> tuple[str, ...]:
+    ends = [lead.end() for lead in _LEAD.finditer(plain)]
+    return tuple(plain[end : end + _MAX_WANTED_CHARS].lstrip() for end in ends)
 
 
 def _dictated(plain: str) -> str | None:

@@ -19,7 +19,8 @@ from eduardo.views import Message
 
 _STEP_WORDS = ("{step}.", "I get {step}.", "Then {step}.", "I think {step}.")
 _THANKS = ("Ok, thank you.", "Thanks.", "I see.")
-_LOST = ("I am not sure what to do next.", "I do not know what you mean.")
+_PUZZLED = "I do not know what you mean."
+_LOST = ("I am not sure what to do next.", _PUZZLED)
 _STUCK = "I am stuck here."
 _CHAT = ("Ok.", "That is nice.", "Thank you.")
 
@@ -111,13 +112,9 @@ def _wrong_step(step: Step, rng: random.Random) -> Step:
 
 def _converse(chat: StudentChat, problem: SimProblem, rng: random.Random, params: StudentParams) -> str:
     tutor = read(chat.last_tutor_text)
+    if (said := _react(chat, tutor, problem, rng)) is not None:
+        return said
     memory = remember(problem, chat.exchanges)
-    if tutor.is_blank:
-        return "Are you there?"
-    if tutor.dictated is not None:
-        return _echo(chat, tutor)
-    if _tells_something_new(chat, tutor, problem):
-        return rng.choice(_THANKS)
     asked = asked_steps(tutor, problem)
     missing = [index for index in asked if index not in memory.written]
     if len(missing) > 1:
@@ -134,6 +131,17 @@ def _converse(chat: StudentChat, problem: SimProblem, rng: random.Random, params
     if tutor.asks_attempt:
         return _attempt(problem, memory, rng, params)
     return rng.choice(_LOST if tutor.requests else _CHAT)
+
+
+def _react(chat: StudentChat, tutor: Reading, problem: SimProblem, rng: random.Random) -> str | None:
+    """What it says to a turn that calls for no work on the problem; None when it does."""
+    if tutor.is_blank:
+        return "Are you there?"
+    if tutor.dictated is not None:
+        return _echo(chat, tutor)
+    if _tells_something_new(chat, tutor, problem):
+        return rng.choice(_THANKS)
+    return _PUZZLED if tutor.is_garbled else None
 
 
 def _tells_something_new(chat: StudentChat, tutor: Reading, problem: SimProblem) -> bool:

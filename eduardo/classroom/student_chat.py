@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from eduardo.classroom.language import Reading, mentioned, read
+from eduardo.classroom.language import Reading, read, requested
 from eduardo.classroom.problems import SimProblem, recognise
 from eduardo.classroom.tells import (
     TellKind,
@@ -134,8 +134,8 @@ def remember(problem: SimProblem, exchanges: Sequence[Exchange]) -> Memory:
 
 
 def asked_steps(reading: Reading, problem: SimProblem) -> list[int]:
-    """Steps whose quantity a request names."""
-    return mentioned(quantities(problem), reading) if reading.requests else []
+    """Steps whose quantity a question or request asks for by its name."""
+    return requested(quantities(problem), reading)
 
 
 def _count_request(memory: Memory, tutor: Reading, problem: SimProblem) -> None:
