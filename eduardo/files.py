@@ -1,12 +1,21 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are there as a whole or not at all, and files that grow by whole lines."""
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
+import threading
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from eduardo.errors import UserError
+
+_logger = logging.getLogger(__name__)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -28,3 +37,65 @@ def write_whole(path: Path, data: bytes) -> None:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}); name another file") from None
+
+
+class LineWriter:
+    """Appends lines to a file; every line is on disk, whole, when `write` returns. A context manager.
+
+    Safe for threads and for several processes on one file. A last line that a crash cut is removed first.
+    """
+
+    def __init__(self, path: Path, *, is_whole: Callable[[bytes], bool]) -> None:
+        """`is_whole` tells whether a last line without its line break is all there. Makes missing folders."""
+        self._path, self._is_whole = path, is_whole
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+b", buffering=0)
+        self._mutex = threading.Lock()
+        with self._locked():
+            self._finish_last_line()
+
+    def write(self, line: bytes) -> None:
+        """`line` comes without its line break. Raises OSError (nothing is written then)."""
+        line += b"\n"
+        with self._locked():
+            size = os.fstat(self._file.fileno()).st_size
+            try:
+                written = self._file.write(line)
+                if written != len(line):
+                    raise OSError(f"{self._path}: only {written} of {len(line)} bytes could be written")
+                os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(size)
+                raise
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        # The file lock keeps other processes out, the mutex other threads: they share the file lock.
+        with self._mutex:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
+    def _finish_last_line(self) -> None:
+        content = self._path.read_bytes()
+        end = content.rfind(b"\n") + 1
+        if end == len(content):
+            return
+        if self._is_whole(content[end:]):
+            self._file.write(b"\n")
+        else:
+            self._file.truncate(end)
+            _logger.warning("%s: removed a last line that was cut while it was written", self._path)

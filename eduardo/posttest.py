@@ -61,9 +61,8 @@ async def measure_solve_rate(
     seed: int,
 ) -> SolveRate | None:
     """The student's cold solve rate: no dialogue, `num_samples` attempts. None when too few could be graded."""
-    attempts = await _attempt_and_grade(
-        views.cold_solve_view(problem),
-        key=problem.answer,
+    attempts = await solve_cold(
+        problem,
         student=student,
         grader=grader,
         num_attempts=num_samples,
@@ -75,6 +74,29 @@ async def measure_solve_rate(
     if len(outcomes) < max(1, min_graded):
         return None
     return SolveRate(value=outcomes.count(Outcome.RIGHT) / len(outcomes), num_graded=len(outcomes))
+
+
+async def solve_cold(
+    problem: Problem,
+    *,
+    student: Solver,
+    grader: Grader,
+    num_attempts: int,
+    max_tokens: int,
+    temperature: float,
+    seed: int,
+) -> tuple[Attempt, ...]:
+    """`num_attempts` graded attempts at `problem` alone; one that never came back has a fault and no grade."""
+    return await _attempt_and_grade(
+        views.cold_solve_view(problem),
+        key=problem.answer,
+        student=student,
+        grader=grader,
+        num_attempts=num_attempts,
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+    )
 
 
 async def _attempt_and_grade(

@@ -27,6 +27,8 @@ from typing import Self
 from eduardo.answers.exact import Decision, decide, read_key, screened
 from eduardo.answers.extract import extract_final_answer
 from eduardo.answers.normalize import strip_delimiters
+from eduardo.answers.screen import screen
+from eduardo.answers.tree import TooCostly
 from eduardo.answers.verdict import Verdict
 from eduardo.answers.workers import PairTimeout, Workers
 from eduardo.settings import GraderSettings
@@ -89,6 +91,19 @@ class Grader:
             else:
                 plan.settle(answer, decision, second)
         return plan.grades()
+
+    async def second_opinion(self, key: str, answer: str) -> Outcome | None:
+        """What math-verify alone says of a final answer: right, wrong, or None when it cannot tell in time.
+
+        Raises EduardoError when no worker can start.
+        """
+        try:
+            screen(key)
+            screen(answer)
+            verdict = await asyncio.wrap_future(self._submit(strip_delimiters(key), strip_delimiters(answer)))
+        except (TooCostly, PairTimeout):
+            return None
+        return None if verdict is Verdict.UNKNOWN else Outcome(verdict.value)
 
     def _submit(self, key: str, answer: str) -> Future[Verdict]:
         with self._lock:

@@ -5,6 +5,7 @@ from eduardo.llm.replies import Completion, Message, TokenCompletion
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.shared import close_shared_clients, shared_client
 from eduardo.llm.stats import ClientStats
+from eduardo.llm.usage import TokenUsage, counted
 
 __all__ = [
     "ChatClient",
@@ -13,6 +14,8 @@ __all__ = [
     "EndpointReport",
     "Message",
     "TokenCompletion",
+    "TokenUsage",
     "close_shared_clients",
+    "counted",
     "shared_client",
 ]

@@ -9,9 +9,16 @@ from types import TracebackType
 from typing import Self
 
 from eduardo.errors import EndpointRejected, UserError
-from eduardo.llm import advice
+from eduardo.llm import advice, usage
 from eduardo.llm.endpoint import Endpoint
-from eduardo.llm.replies import Completion, Message, TokenCompletion, decode_chat, decode_tokens
+from eduardo.llm.replies import (
+    Completion,
+    Message,
+    TokenCompletion,
+    decode_chat,
+    decode_counted_chat,
+    decode_tokens,
+)
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.stats import ClientStats
 from eduardo.settings import EndpointSettings
@@ -88,7 +95,11 @@ class ChatClient:
             fields["seed"] = seed
         if response_format is not None:
             fields["response_format"] = response_format
-        return await self._endpoint.post("chat/completions", fields, partial(decode_chat, n=n))
+        completions, used = await self._endpoint.post(
+            "chat/completions", fields, partial(decode_counted_chat, n=n)
+        )
+        usage.note(used)
+        return completions
 
     async def complete_tokens(
         self,

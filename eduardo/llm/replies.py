@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from eduardo.llm.faults import UnusableReplyError
+from eduardo.llm.usage import TokenUsage
 from eduardo.types import FinishReason
 
 Message: TypeAlias = dict[str, str]  # role and content
@@ -56,6 +57,7 @@ class _Choice(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
     completion_tokens: int | None = None
 
 
@@ -94,6 +96,11 @@ _models_decoder = msgspec.json.Decoder(_ModelList)
 
 def decode_chat(body: bytes, *, n: int) -> tuple[Completion, ...]:
     """At most `n` completions in the server's order. Raises UnusableReplyError when there is none."""
+    return decode_counted_chat(body, n=n)[0]
+
+
+def decode_counted_chat(body: bytes, *, n: int) -> tuple[tuple[Completion, ...], TokenUsage]:
+    """`decode_chat` with what the request cost; tokens that the server does not tell count as none."""
     try:
         reply = _chat_decoder.decode(body)
     except msgspec.MsgspecError as error:
@@ -102,8 +109,14 @@ def decode_chat(body: bytes, *, n: int) -> tuple[Completion, ...]:
     if not choices:
         raise UnusableReplyError(f"no finished choice: {excerpt(body)}")
     choices.sort(key=lambda choice: choice.index)
-    tokens = reply.usage.completion_tokens if reply.usage is not None and n == 1 else None
-    return tuple(_to_completion(choice, tokens) for choice in choices[:n])
+    told = reply.usage or _Usage()
+    tokens = told.completion_tokens if n == 1 else None
+    usage = TokenUsage(
+        num_requests=1,
+        prompt_tokens=told.prompt_tokens or 0,
+        completion_tokens=told.completion_tokens or 0,
+    )
+    return tuple(_to_completion(choice, tokens) for choice in choices[:n]), usage
 
 
 def decode_tokens(body: bytes) -> TokenCompletion:

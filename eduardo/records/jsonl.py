@@ -5,13 +5,9 @@ A line is `{"version": 1, "dialogue": {…}}`; the dialogue has the fields of `e
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import math
-import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +15,7 @@ from typing import Self
 import msgspec
 
 from eduardo.errors import UserError
+from eduardo.files import LineWriter
 from eduardo.types import ScoredDialogue
 
 VERSION = 1
@@ -84,29 +81,14 @@ class DialogueWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b", buffering=0)
-        self._mutex = threading.Lock()
-        with self._locked():
-            self._finish_last_line()
+        self._lines = LineWriter(path, is_whole=_is_dialogue)
 
     def write(self, dialogue: ScoredDialogue) -> None:
         """Raises ValueError for a number that is not finite, and OSError (nothing is written then)."""
-        line = to_json(dialogue) + b"\n"
-        with self._locked():
-            size = os.fstat(self._file.fileno()).st_size
-            try:
-                written = self._file.write(line)
-                if written != len(line):
-                    raise OSError(f"{self._path}: only {written} of {len(line)} bytes could be written")
-                os.fsync(self._file.fileno())
-            except OSError:
-                self._file.truncate(size)
-                raise
+        self._lines.write(to_json(dialogue))
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.close()
 
     def __enter__(self) -> Self:
         return self
@@ -116,28 +98,13 @@ class DialogueWriter:
     ) -> None:
         self.close()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        # The file lock keeps other processes out, the mutex other threads: they share the file lock.
-        with self._mutex:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
 
-    def _finish_last_line(self) -> None:
-        content = self._path.read_bytes()
-        end = content.rfind(b"\n") + 1
-        if end == len(content):
-            return
-        try:
-            from_json(content[end:])
-        except UserError:
-            self._file.truncate(end)
-            _logger.warning("%s: removed a last line that was cut while it was written", self._path)
-        else:
-            self._file.write(b"\n")
+def _is_dialogue(line: bytes) -> bool:
+    try:
+        from_json(line)
+    except UserError:
+        return False
+    return True
 
 
 def _refuse_non_finite(value: object, where: str) -> None:
