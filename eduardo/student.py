@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from eduardo.errors import EndpointUnavailable
 from eduardo.llm import ChatClient, Completion
+from eduardo.personas import PLAIN
 from eduardo.protocol import ThinkingMode, split_thinking
 from eduardo.settings import RecipeSettings
 from eduardo.types import FinishReason, Speaker, Transcript, Turn, TurnFault, TurnTokens
@@ -13,10 +14,10 @@ from eduardo.views import Message, student_view
 
 
 class Student:
-    """Talks in the dialogue and takes the tests. What a thinking student thinks is dropped."""
+    """Talks in the dialogue, as its persona would, and takes the tests. What a thinking student thinks is dropped."""
 
-    def __init__(self, client: ChatClient, recipe: RecipeSettings) -> None:
-        self._client, self._settings = client, recipe.dialogue
+    def __init__(self, client: ChatClient, recipe: RecipeSettings, *, persona: str = PLAIN) -> None:
+        self._client, self._settings, self._persona = client, recipe.dialogue, persona
 
     async def reply(self, transcript: Transcript, *, seed: int) -> Turn:
         """The next student turn. Raises EndpointError.
@@ -24,7 +25,7 @@ class Student:
         An empty reply that ended normally is a turn without text: the student's silence, not a failure.
         """
         completions = await self._client.complete(
-            student_view(transcript),
+            student_view(transcript, persona=self._persona),
             temperature=self._settings.student_temperature,
             max_tokens=self._settings.student_turn_tokens,
             seed=seed,

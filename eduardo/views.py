@@ -13,6 +13,7 @@ import re
 from typing import TypeAlias
 
 from eduardo.errors import UserError
+from eduardo.personas import PLAIN, persona_text
 from eduardo.templates import render
 from eduardo.types import Criterion, Problem, Speaker, Transcript, TransferPair, Turn
 
@@ -46,12 +47,17 @@ def tutor_prompt(pair: TransferPair, style: str, *, end_tag: str) -> list[Messag
     return [_message("system", system), _message("user", opener(problem).text)]
 
 
-def student_view(transcript: Transcript) -> list[Message]:
+def student_view(transcript: Transcript, *, persona: str = PLAIN) -> list[Message]:
     """The student's chat: the student is `assistant`, the tutor is `user`.
 
     The opener is the student's own turn; a scripted greeting before it makes the chat begin with `user`.
+    A persona belongs to the dialogue alone: tests are posed without it, so that they stay comparable.
     """
-    return _student_chat(transcript, greeting=render("greeting"), mask_tutor=False)
+    chat = _student_chat(transcript, greeting=render("greeting"), mask_tutor=False)
+    added = persona_text(persona)
+    if not added:
+        return chat
+    return [_message("system", f"{chat[0]['content']}\n\n{added}"), *chat[1:]]
 
 
 def post_test_view(transcript: Transcript, item: Problem, *, mask_tutor: bool) -> list[Message]:

@@ -280,3 +280,18 @@ def test_the_command_refuses_within_seconds_and_without_verl():
 def test_a_bare_number_is_the_text_of_an_environment_variable():
     _, settings = composed("run.env.OMP_NUM_THREADS=2")
     assert settings.run.env["OMP_NUM_THREADS"] == "2"
+
+
+def test_a_mixture_of_personas_is_set_by_name_and_weight():
+    settings = composed("classroom.personas={plain: 2, terse: 1}")[1]
+    assert settings.classroom.personas == {"plain": 2.0, "terse": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [("{grumpy: 1}", "no persona 'grumpy'; there are plain"), ("{terse: 0}", "no persona has a weight above 0")],
+)
+def test_a_mixture_that_cannot_be_drawn_from_is_refused(weights, reason):
+    message = refusal(f"classroom.personas={weights}")
+    assert message.startswith("classroom.personas")
+    assert reason in message

@@ -53,7 +53,7 @@ def template():
 
 @pytest.fixture
 async def classroom(tmp_path, server_url, template):
-    def make(*, student_url=server_url, judge_url=server_url, recipe=RECIPE):
+    def make(*, student_url=server_url, judge_url=server_url, recipe=RECIPE, personas=None):
         fast = {"max_retries": 0, "retry_budget_s": 1.0, "connect_timeout_s": 1.0}
 
         def endpoint(role, url):
@@ -67,6 +67,7 @@ async def classroom(tmp_path, server_url, template):
             judge=endpoint("judge", judge_url),
             seed=42,
             run_dir=tmp_path,
+            personas=personas,
         )
         return Classroom(settings, template)
 
@@ -173,3 +174,22 @@ async def test_a_dialogue_never_exceeds_its_token_budget(classroom, template, pa
     check_alignment(experience)
     assert len(experience.response_ids) <= 200
     assert experience.numbers["ended_token_budget"] == 1.0
+
+
+async def test_all_dialogues_of_a_group_meet_the_same_persona_and_say_so(classroom, template, pair, tmp_path):
+    room = classroom(personas={"terse": 1.0, "eager": 1.0, "plain": 1.0})
+    for step in range(4):
+        for index in range(2):
+            await room.run(sample(pair, index=index, step=step), policy(template, GUIDE))
+    records = [d for path in (tmp_path / "dialogues").rglob("*.jsonl") for d in read_dialogues(path)]
+    by_step = {}
+    for record in records:
+        by_step.setdefault(record.labels["step"], set()).add(record.labels["persona"])
+    assert all(len(personas) == 1 for personas in by_step.values())
+    assert len(set.union(*by_step.values())) > 1  # and another group may meet another one
+
+
+async def test_without_a_mixture_no_persona_is_recorded(classroom, template, pair, tmp_path):
+    await classroom().run(sample(pair), policy(template, GUIDE))
+    [record] = [d for path in (tmp_path / "dialogues").rglob("*.jsonl") for d in read_dialogues(path)]
+    assert "persona" not in record.labels

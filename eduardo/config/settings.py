@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from eduardo.personas import persona_names
 from eduardo.settings import (
     Count,
     EndpointSettings,
@@ -53,6 +54,19 @@ class ClassroomSettings(Settings):
     server: ServerSettings
     student: EndpointSettings
     judge: EndpointSettings
+    personas: dict[str, Annotated[float, Field(ge=0)]] | None  # name → weight in training; None: no persona
+
+    @field_validator("personas")
+    @classmethod
+    def _known_personas(cls, weights: dict[str, float] | None) -> dict[str, float] | None:
+        if weights is None:
+            return None
+        unknown = sorted(weights.keys() - set(persona_names()))
+        if unknown:
+            raise ValueError(f"no persona {unknown[0]!r}; there are {', '.join(persona_names())}")
+        if not sum(weights.values()) > 0:
+            raise ValueError("no persona has a weight above 0; write null for a student without personas")
+        return weights
 
 
 class TrainSettings(Settings):

@@ -6,6 +6,7 @@ import asyncio
 import math
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from eduardo.dialogue import run_dialogue
 from eduardo.judge import Judge
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
+from eduardo.personas import draw_persona
 from eduardo.records import DialogueWriter, flat_metrics
 from eduardo.scoring import score_dialogue
 from eduardo.seeds import derive_seed
@@ -38,6 +40,7 @@ class EpisodeSettings:
     judge: EndpointSettings
     seed: int
     run_dir: Path
+    personas: Mapping[str, float] | None = None  # of the student: name → weight
 
     @classmethod
     def from_config(cls, config: DictConfig) -> EpisodeSettings:
@@ -50,6 +53,7 @@ class EpisodeSettings:
             judge=EndpointSettings(**plain["classroom"]["judge"]),
             seed=plain["run"]["seed"],
             run_dir=Path(plain["run"]["dir"]),
+            personas=plain["classroom"]["personas"],
         )
 
 
@@ -67,8 +71,15 @@ class Sample:
     index: int  # among the dialogues about this problem in this step
 
     def seed(self, run_seed: int) -> int:
-        step = self.step if self.split == "train" else 0
-        return derive_seed(run_seed, self.split, step, self.pair.id, self.index)
+        return derive_seed(run_seed, self.split, self._step, self.pair.id, self.index)
+
+    def group_seed(self, run_seed: int) -> int:
+        """The same for all dialogues about this problem in this step."""
+        return derive_seed(run_seed, "group", self.split, self._step, self.pair.id)
+
+    @property
+    def _step(self) -> int:
+        return self.step if self.split == "train" else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,13 +113,14 @@ class Classroom:
     async def run(self, sample: Sample, generate: Generate) -> Experience:
         """Hold, score and record one dialogue. The record is on disk before its reward leaves this function."""
         recipe, seed = self._settings.recipe, sample.seed(self._settings.seed)
+        persona = self._persona(sample)
         limits = recipe.dialogue
         ledger = TokenLedger(self._template, sample.prompt, max_response_tokens=limits.response_tokens)
         transcript = await run_dialogue(
             sample.pair.source.problem,
             opener=opener(sample.pair.source.problem),
             tutor=TokenTutor(self._template, ledger, generate, turn_tokens=limits.tutor_turn_tokens),
-            student=self._student,
+            student=self._student if persona is None else self._acting(persona),
             settings=limits,
             seed=seed,
         )
@@ -121,10 +133,24 @@ class Classroom:
             grader=self._grader,
             recipe=recipe,
             seed=seed,
-            labels={"split": sample.split, "step": sample.step, "sample": sample.index, "seed": seed},
+            labels={
+                "split": sample.split,
+                "step": sample.step,
+                "sample": sample.index,
+                "seed": seed,
+                **({} if persona is None else {"persona": persona}),
+            },
         )
         await asyncio.to_thread(self._writer(sample).write, scored)
         return _experience(ledger, scored)
+
+    def _persona(self, sample: Sample) -> str | None:
+        """One for all dialogues that are compared with each other; None where none is asked for."""
+        weights = self._settings.personas
+        return None if weights is None else draw_persona(weights, seed=sample.group_seed(self._settings.seed))
+
+    def _acting(self, persona: str) -> Student:
+        return Student(shared_client(self._settings.student), self._settings.recipe, persona=persona)
 
     def _writer(self, sample: Sample) -> DialogueWriter:
         key = (sample.split, sample.step)

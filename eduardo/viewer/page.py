@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from eduardo import views
+from eduardo.personas import PLAIN, persona_names
 from eduardo.types import Criterion, PostTest, RewardBreakdown, ScoredDialogue, Turn
 
 Data = dict[str, Any]
@@ -40,10 +41,16 @@ def views_data(dialogue: ScoredDialogue) -> Data:
     """
     transcript, test = dialogue.transcript, dialogue.post_test
     return {
-        "student": views.student_view(transcript),
+        "student": views.student_view(transcript, persona=_persona(dialogue)),
         "masked": test and views.post_test_view(transcript, test.item.problem, mask_tutor=test.masked),
         "judge": {criterion.value: views.judge_view(transcript, criterion) for criterion in Criterion},
     }
+
+
+def _persona(dialogue: ScoredDialogue) -> str:
+    """The student's; a record may be from a version with personas that are unknown here."""
+    name = dialogue.labels.get("persona")
+    return name if isinstance(name, str) and name in persona_names() else PLAIN
 
 
 def _turn(turn: Turn) -> Data:
