@@ -1,20 +1,11 @@
-"""Which rows say nearly the same: MinHash finds candidates, the exact overlap decides."""
+"""Which rows say nearly the same, and which groups they make."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-import xxhash
-from datasketch import MinHash, MinHashLSH
-
-Words = tuple[str, ...]
-_SHINGLE_WORDS = 3
-_HIGHEST_INDEX_THRESHOLD = 0.9
-_NUM_PERMUTATIONS = 128
-# A missed pair leaks, a false candidate costs one exact comparison. On reworded grade-school problems with an
-# overlap of 0.5 to 0.6 these weights find 99.7 % of the pairs, at 1.2 candidates a text.
-_MISS_WEIGHTS = (0.01, 0.99)
+from eduardo.dataset.wording_index import WordingIndex, Words
 
 
 class NearDuplicates:
@@ -89,27 +80,5 @@ class _DisjointSets:
 
 
 def _overlapping(texts: list[Words], threshold: float) -> list[tuple[int, int]]:
-    # The exact overlap decides; the index only proposes, and cannot be built for thresholds close to 1.
-    index = MinHashLSH(
-        threshold=min(threshold, _HIGHEST_INDEX_THRESHOLD), num_perm=_NUM_PERMUTATIONS, weights=_MISS_WEIGHTS
-    )
-    shingles = [_shingles(words) for words in texts]
-    signatures = MinHash.generator(
-        shingles, num_perm=_NUM_PERMUTATIONS, seed=1, hashfunc=xxhash.xxh32_intdigest
-    )
-    pairs = []
-    for number, (own, signature) in enumerate(zip(shingles, signatures, strict=True)):
-        candidates = sorted(index.query(signature))
-        pairs += [(number, other) for other in candidates if _overlap(own, shingles[other]) >= threshold]
-        index.insert(number, signature)
-    return pairs
-
-
-def _shingles(words: Words) -> frozenset[bytes]:
-    last = max(len(words) - _SHINGLE_WORDS, 0)
-    return frozenset(" ".join(words[i : i + _SHINGLE_WORDS]).encode() for i in range(last + 1))
-
-
-def _overlap(a: frozenset[bytes], b: frozenset[bytes]) -> float:
-    shared = len(a & b)
-    return shared / (len(a) + len(b) - shared)
+    index = WordingIndex(threshold)
+    return [(number, other) for number, words in enumerate(texts) for other in index.add(words)]
