@@ -21,7 +21,8 @@ from eduardo.classroom.problems import SimPair, generate_pair, templates
 from eduardo.dialogue import run_dialogue
 from eduardo.evaluate import load_settings
 from eduardo.evaluation import environment, report
-from eduardo.evaluation.environment import Task
+from eduardo.evaluation.controls import untaught
+from eduardo.evaluation.environment import Task, taught_by
 from eduardo.evaluation.summary import summarize, to_rows
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.records import DialogueWriter, flat_metrics, read_dialogues
@@ -125,11 +126,13 @@ def write_evaluation(folder: Path, tutors: Sequence[str], num_pairs: int = 4) ->
 
 async def _evaluate(tasks: Sequence[Task], name: str, folder: Path, grader: Grader) -> None:
     student, judge = in_process_student(RECIPE), in_process_judge(RECIPE)
-    make_tutor: TutorFactory | None = None if name == "none" else _factory(name)
-    stage = {"recipe": RECIPE, "seed": 1, "max_at_once": 8, "progress": lambda: None}
+    hold = untaught() if name == "none" else taught_by(_factory(name), student, RECIPE)
+    stage = {"seed": 1, "max_at_once": 8, "progress": lambda: None}
     rollouts, scores = folder / "rollouts.jsonl", folder / "scored.jsonl"
-    await environment.roll_out(tasks, make_tutor, student, file=rollouts, **stage)
-    await environment.score(tasks, student, judge, grader, rollouts=rollouts, file=scores, **stage)
+    await environment.roll_out(tasks, hold, file=rollouts, **stage)
+    await environment.score(
+        tasks, student, judge, grader, recipe=RECIPE, rollouts=rollouts, file=scores, **stage
+    )
 
 
 def _factory(name: str) -> TutorFactory:

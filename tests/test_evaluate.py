@@ -10,6 +10,7 @@ import pytest
 from eduardo import evaluate, process_dataset
 from eduardo.console import run_main
 from eduardo.errors import UserError
+from eduardo.evaluation import session
 
 
 def test_every_key_of_the_configuration_can_be_set_on_the_command_line() -> None:
@@ -30,10 +31,10 @@ def test_a_missing_data_file_is_one_clear_message(capsys: pytest.CaptureFixture[
 
 
 def test_a_folder_of_other_dialogues_is_not_continued(tmp_path: Path) -> None:
-    evaluate.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
-    evaluate.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
+    session.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
+    session.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
     with pytest.raises(UserError, match="another seed"):
-        evaluate.claim_folder(tmp_path / "t", {"seed": 2, "tutor": "a"})
+        session.claim_folder(tmp_path / "t", {"seed": 2, "tutor": "a"})
 
 
 @pytest.mark.slow

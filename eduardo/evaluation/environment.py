@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from eduardo import views
 from eduardo.answers import Grader
 from eduardo.dialogue import Learner, run_dialogue
+from eduardo.errors import EduardoError, EndpointUnavailable
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.llm import Message
 from eduardo.posttest import Solver
@@ -18,7 +20,7 @@ from eduardo.records import DialogueWriter, read_dialogues
 from eduardo.scoring import VerdictGiver, score_dialogue
 from eduardo.seeds import derive_seed
 from eduardo.settings import RecipeSettings
-from eduardo.types import EndReason, ItemKind, ScoredDialogue, Transcript, TransferPair, Verdict
+from eduardo.types import Criterion, ItemKind, ScoredDialogue, Transcript, TransferPair, Verdict
 
 AWAITS_SCORING = "awaits scoring"  # the void reason of a dialogue between the two stages
 
@@ -41,41 +43,48 @@ class Task:
         return derive_seed(run_seed, "evaluation", self.pair.id, self.sample)
 
 
-async def roll_out(
-    tasks: Sequence[Task],
-    make_tutor: TutorFactory | None,
-    student: Learner,
-    *,
-    recipe: RecipeSettings,
-    seed: int,
-    file: Path,
-    max_at_once: int,
-    progress: Progress,
-) -> None:
-    """Hold every dialogue that `file` does not hold yet. Failed ones are not written, so a rerun tries again.
+class Hold(Protocol):
+    """Holds the dialogue of a task: a tutor with the student, or a control. Raises EndpointError."""
 
-    Without `make_tutor` nothing is said after the opener: the control without tutoring.
+    async def __call__(self, task: Task, *, seed: int) -> Transcript: ...
+
+
+def taught_by(make_tutor: TutorFactory, student: Learner, recipe: RecipeSettings) -> Hold:
+    """Dialogues of a tutor with the student, by the one turn loop."""
+
+    async def hold(task: Task, *, seed: int) -> Transcript:
+        return await run_dialogue(
+            task.pair.source.problem,
+            opener=views.opener(task.pair.source.problem),
+            tutor=make_tutor(task.prompt, seed=seed),
+            student=student,
+            settings=recipe.dialogue,
+            seed=seed,
+        )
+
+    return hold
+
+
+async def roll_out(
+    tasks: Sequence[Task], hold: Hold, *, seed: int, file: Path, max_at_once: int, progress: Progress
+) -> Counter[str]:
+    """Hold every dialogue that `file` does not hold yet.
+
+    Failed ones are not written, so that a rerun tries again; returns why they failed.
     """
     done = {key_of(d) for d in _existing(file)}
 
-    async def hold(task: Task) -> ScoredDialogue | None:
-        opener = views.opener(task.pair.source.problem)
-        if make_tutor is None:
-            untaught = Transcript(problem=task.pair.source.problem, turns=(opener,))
-            return _record(task, untaught.ended(EndReason.TURN_LIMIT))
-        transcript = await run_dialogue(
-            task.pair.source.problem,
-            opener=opener,
-            tutor=make_tutor(task.prompt, seed=task.seed(seed)),
-            student=student,
-            settings=recipe.dialogue,
-            seed=task.seed(seed),
-        )
-        failed = transcript.end_reason is None or transcript.end_reason.is_failure
-        return None if failed else _record(task, transcript)
+    async def work(task: Task) -> Iterable[ScoredDialogue]:
+        try:
+            transcript = await hold(task, seed=task.seed(seed))
+        except EndpointUnavailable as error:
+            raise _Void(str(error)) from error
+        if transcript.end_reason is None or transcript.end_reason.is_failure:
+            raise _Void(f"{transcript.end_reason or 'unfinished'}: {transcript.error or 'no detail'}")
+        return (_record(task, transcript),)
 
-    missing = [task for task in tasks if task.key not in done]
-    await _run_all(missing, hold, file, max_at_once=max_at_once, progress=progress)
+    missing = _missing(tasks, done, progress)
+    return await _run_all(missing, work, file, max_at_once=max_at_once, progress=progress)
 
 
 async def score(
@@ -90,11 +99,12 @@ async def score(
     file: Path,
     max_at_once: int,
     progress: Progress,
-) -> None:
+) -> Counter[str]:
     """Score every rolled-out dialogue that `file` does not hold yet, on the variant and on the source problem.
 
     Nothing is gated here: verdicts and both post-tests are measured for every dialogue, so that gated and ungated
-    figures come from the same file. Voids are not written, so a rerun tries again.
+    figures come from the same file. A dialogue without one of them is void: it is not written, so that a rerun tries
+    again. Returns why dialogues were void.
     """
     ungated = recipe.model_copy(update={"reward": recipe.reward.model_copy(update={"gate": "off"})})
     on_source = ungated.model_copy(
@@ -126,10 +136,11 @@ async def score(
             seed=task_seed,
             labels={**held_dialogue.labels, "post_test": ItemKind.SOURCE.value},
         )
-        return () if transfer.is_void or source.is_void else (transfer, source)
+        _require(transfer, source)
+        return (transfer, source)
 
-    missing = [task for task in tasks if task.key in held and task.key not in done]
-    await _run_all(missing, measure, file, max_at_once=max_at_once, progress=progress)
+    missing = _missing([task for task in tasks if task.key in held], done, progress)
+    return await _run_all(missing, measure, file, max_at_once=max_at_once, progress=progress)
 
 
 def key_of(dialogue: ScoredDialogue) -> tuple[str, int]:
@@ -147,10 +158,27 @@ class _Known:
         return self._verdicts
 
 
+class _Void(Exception):
+    """The dialogue could not be held or measured; the text says why."""
+
+
+def _require(*scored: ScoredDialogue) -> None:
+    """Raises _Void unless all were measured: the scorer lets a missing verdict pass where nothing is gated."""
+    for dialogue in scored:
+        if dialogue.void_reason is not None:
+            raise _Void(dialogue.void_reason)
+    decided = {verdict.criterion for verdict in scored[0].verdicts if verdict.decision is not None}
+    undecided = [criterion for criterion in Criterion if criterion not in decided]
+    if undecided:
+        faults = {vote.fault for verdict in scored[0].verdicts for vote in verdict.votes if vote.fault}
+        detail = "; ".join(sorted(faults)) or "no verdict came back"
+        raise _Void(f"judge: too few valid votes on {', '.join(undecided)} ({detail})")
+
+
 def _record(task: Task, transcript: Transcript) -> ScoredDialogue:
-    labels: Mapping[str, str | int] = {"sample": task.sample}
+    labels: dict[str, str | int | float | bool | None] = {"sample": task.sample}
     return ScoredDialogue(
-        pair_id=task.pair.id, transcript=transcript, void_reason=AWAITS_SCORING, labels=dict(labels)
+        pair_id=task.pair.id, transcript=transcript, void_reason=AWAITS_SCORING, labels=labels
     )
 
 
@@ -158,26 +186,52 @@ def _existing(file: Path) -> list[ScoredDialogue]:
     return list(read_dialogues(file)) if file.exists() else []
 
 
+def _missing(tasks: Sequence[Task], done: Container[tuple[str, int]], progress: Progress) -> list[Task]:
+    """The tasks that are not done; the others count as progress at once."""
+    missing = [task for task in tasks if task.key not in done]
+    for _ in range(len(tasks) - len(missing)):
+        progress()
+    return missing
+
+
 async def _run_all(
     tasks: Sequence[Task],
-    work: Callable[[Task], Awaitable[ScoredDialogue | Iterable[ScoredDialogue] | None]],
+    work: Callable[[Task], Awaitable[Iterable[ScoredDialogue]]],
     file: Path,
     *,
     max_at_once: int,
     progress: Progress,
-) -> None:
-    """Work on all tasks, `max_at_once` at a time; results are on disk before progress is told."""
+) -> Counter[str]:
+    """Work on all tasks, `max_at_once` at a time; results are on disk before progress is told.
+
+    Returns the reasons of those that were void.
+    """
     slots = asyncio.Semaphore(max_at_once)
+    reasons: Counter[str] = Counter()
     with DialogueWriter(file) as writer:
 
         async def one(task: Task) -> None:
             async with slots:
-                result = await work(task)
-            dialogues = (result,) if isinstance(result, ScoredDialogue) else result or ()
+                try:
+                    dialogues = await work(task)
+                except _Void as void:
+                    reasons[str(void)] += 1
+                    return
             for dialogue in dialogues:
                 writer.write(dialogue)
             progress()
 
-        async with asyncio.TaskGroup() as group:
-            for task in tasks:
-                group.create_task(one(task))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for task in tasks:
+                    group.create_task(one(task))
+        except* EduardoError as failures:
+            raise _first(failures) from None
+    return reasons
+
+
+def _first(failures: BaseException) -> BaseException:
+    """One of the failures that ended a group of tasks, for one clear message."""
+    while isinstance(failures, BaseExceptionGroup):
+        failures = failures.exceptions[0]
+    return failures

@@ -1,4 +1,4 @@
-"""Who is evaluated: a checkpoint, an endpoint, a scripted probe, or nobody."""
+"""Who is evaluated: a checkpoint, an endpoint, a scripted probe, or a control."""
 
 from __future__ import annotations
 
@@ -30,14 +30,21 @@ class TutorKind(StrEnum):
     CHECKPOINT = "checkpoint"  # a Hugging Face folder, served by vLLM
     ENDPOINT = "endpoint"  # any OpenAI-compatible chat endpoint
     PROBE = "probe"  # a scripted tutor of the embedded classroom
-    NONE = "none"  # no tutoring at all: the student takes the test after its own opener
+    CONTROL = "control"  # no tutor: one of the two controls
+
+
+class Control(StrEnum):
+    """What stands in for a tutor to show the floor and the ceiling of all figures."""
+
+    UNTAUGHT = "untaught"  # no tutoring at all: the student takes the test after its own opener
+    DISCLOSED = "disclosed"  # the student itself writes the whole solution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TutorSpec:
     name: str
     kind: TutorKind
-    target: str  # folder, URL or probe
+    target: str  # folder, URL, probe or control
     model: str = ""  # served model name of an endpoint
 
 
@@ -47,15 +54,20 @@ class TutorFactory(Protocol):
     def __call__(self, prompt: list[Message], *, seed: int) -> Tutor: ...
 
 
+def control_spec(name: str) -> TutorSpec:
+    return TutorSpec(name=name, kind=TutorKind.CONTROL, target=Control(name).value)
+
+
 def parse_tutor(text: str) -> TutorSpec:
-    """`NAME=TARGET`, where TARGET is a folder, `URL#MODEL`, `probe:NAME` or `none`. Raises UserError."""
+    """`NAME=TARGET` or the name of a probe. TARGET is a folder, `URL#MODEL` or `probe:NAME`. Raises UserError."""
+    if text in PROBES:
+        return TutorSpec(name=text, kind=TutorKind.PROBE, target=text)
     name, separator, target = text.partition("=")
     if not separator or not re.fullmatch(r"[\w.-]+", name) or not target:
         raise UserError(
-            f"--tutor {text!r}: write NAME=TARGET, e.g. after=models/tiny (letters, digits, . _ - in NAME)"
+            f"--tutor {text!r}: write NAME=TARGET, e.g. after=models/tiny (letters, digits, . _ - in NAME), "
+            f"or a probe: {', '.join(sorted(PROBES))}"
         )
-    if target == "none":
-        return TutorSpec(name=name, kind=TutorKind.NONE, target=target)
     if target.startswith("probe:"):
         probe = target.removeprefix("probe:")
         if probe not in PROBES:
@@ -73,14 +85,17 @@ def parse_tutor(text: str) -> TutorSpec:
     return TutorSpec(name=name, kind=TutorKind.CHECKPOINT, target=target)
 
 
+async def check_tutor(spec: TutorSpec, settings: EvaluationSettings) -> None:
+    """Ask an endpoint for one token before the first dialogue. Raises EndpointError that says what to change."""
+    if spec.kind is TutorKind.ENDPOINT:
+        endpoint = _endpoint(settings, spec.target, spec.model)
+        await shared_client(endpoint).check(config_key=f"--tutor {spec.name}")
+
+
 @contextmanager
-def running_tutor(
-    spec: TutorSpec, settings: EvaluationSettings, log_dir: Path
-) -> Iterator[TutorFactory | None]:
-    """Start what the tutor needs and stop it afterwards. Yields None for the control without tutoring."""
-    if spec.kind is TutorKind.NONE:
-        yield None
-    elif spec.kind is TutorKind.PROBE:
+def running_tutor(spec: TutorSpec, settings: EvaluationSettings, log_dir: Path) -> Iterator[TutorFactory]:
+    """Start what the tutor needs and stop it afterwards."""
+    if spec.kind is TutorKind.PROBE:
         yield _probe_factory(spec, settings)
     elif spec.kind is TutorKind.ENDPOINT:
         yield _endpoint_factory(spec, settings)
@@ -143,7 +158,7 @@ def _endpoint_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFac
             client,
             prompt,
             thinking_mode=ThinkingMode.OPTIONAL,
-            count_tokens=_estimate_tokens,
+            count_tokens=estimate_tokens,
             turn_tokens=dialogue.tutor_turn_tokens,
             response_tokens=dialogue.response_tokens,
             temperature=settings.temperature,
@@ -164,5 +179,5 @@ def _endpoint(settings: EvaluationSettings, base_url: str, model: str) -> Endpoi
     return settings.tutor_endpoint.model_copy(update={"base_url": base_url, "model": model})
 
 
-def _estimate_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
