@@ -47,4 +47,6 @@ def test_a_mixture_is_drawn_by_weight_and_by_nothing_but_the_seed() -> None:
     assert drawn.keys() == {"terse", "eager"}
     assert 0.72 < drawn["terse"] / 4000 < 0.78
     again = dict(reversed(weights.items()))
-    assert [draw_persona(weights, seed=s) for s in range(50)] == [draw_persona(again, seed=s) for s in range(50)]
+    assert [draw_persona(weights, seed=s) for s in range(50)] == [
+        draw_persona(again, seed=s) for s in range(50)
+    ]
