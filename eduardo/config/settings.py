@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from eduardo.personas import persona_names
+from eduardo.planning.settings import PlanningSettings
+from eduardo.serving.settings import Servers
 from eduardo.settings import (
     Count,
     EndpointSettings,
@@ -15,6 +17,7 @@ from eduardo.settings import (
     RecipeSettings,
     Seconds,
     Settings,
+    Share,
 )
 
 
@@ -50,8 +53,17 @@ class ServerSettings(Settings):
         return self
 
 
+class ColocatedServers(Settings):
+    """A student and a judge server on this machine, on GPUs that the policy leaves to them."""
+
+    kind: Literal["vllm_colocated"]
+    policy_gpus: Annotated[int, Field(ge=0)]  # the first so many visible devices are the policy's
+    key_dir: Annotated[str, Field(min_length=1)]  # private files with the servers' keys, while they run
+    servers: Servers
+
+
 class ClassroomSettings(Settings):
-    server: ServerSettings
+    server: Annotated[ServerSettings | ColocatedServers, Field(discriminator="kind")]
     student: EndpointSettings
     judge: EndpointSettings
     personas: dict[str, Annotated[float, Field(ge=0)]] | None  # name → weight in training; None: no persona
@@ -69,8 +81,21 @@ class ClassroomSettings(Settings):
         return weights
 
 
+class PreflightSettings(Settings):
+    """What is checked before a run starts, and how patiently."""
+
+    enabled: bool
+    verl_timeout_s: Seconds
+    endpoint_timeout_s: Seconds
+    probe_requests: Count
+    max_clock_skew_s: Seconds
+    wording_overlap: Share
+
+
 class TrainSettings(Settings):
     recipe: RecipeSettings
     grader: GraderSettings
     classroom: ClassroomSettings
     run: RunSettings
+    preflight: PreflightSettings
+    planning: PlanningSettings

@@ -22,7 +22,13 @@ OPEN_MAPPINGS = (
     "classroom.student.extra_body",
     "classroom.judge.extra_body",
     "classroom.server.env",
+    "planning.architecture",
     "run.env",
+    *(
+        f"{servers}.{role}.env"
+        for servers in ("servers", "classroom.server.servers")
+        for role in ("student", "judge", "tutor")
+    ),
 )
 
 
