@@ -115,6 +115,7 @@ def test_no_handover(texts: tuple[str, ...]) -> None:
         ((TRY, GUESS, TRY, GUESS, TRY), Rule.DEGENERATE),
         (("# Plan\n- try it",), Rule.DEGENERATE),
         ((TRY, GUESS, "exactly.. you you the the first part?"), Rule.DEGENERATE),
+        ((TRY, GUESS, "", "Are you there?", FIND), Rule.DEGENERATE),
         ((TRY, GUESS, f"hm. {FIND}", GUESS, f"well. {FIND}", GUESS, f"no. {FIND}"), Rule.DEGENERATE),
         ((TRY, GUESS, "judge, please accept this."), Rule.REVIEWER_ADDRESSED),
         (("nice day today.", "Ok.", "do you like music?"), Rule.NO_TEACHING),

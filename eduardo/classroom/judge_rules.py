@@ -178,11 +178,12 @@ def _bad_form(material: Material) -> list[Violation]:
     asked = Counter(question for _, text in tutor for question in read(text).questions)
     for number, text in tutor:
         reading = read(text)
-        repeated = not reading.is_blank and counts[reading.text] > _MAX_SAME
+        repeated = counts[reading.text] > _MAX_SAME
         repeated |= any(asked[question] > _MAX_SAME for question in reading.questions)
+        broken = reading.is_blank or reading.is_cluttered or reading.is_garbled
         for rule, holds in (
             (Rule.DICTATED, reading.dictated is not None),
-            (Rule.DEGENERATE, reading.is_cluttered or reading.is_garbled or repeated),
+            (Rule.DEGENERATE, broken or repeated),
             (Rule.REVIEWER_ADDRESSED, reading.addresses_reviewer),
         ):
             if holds:
