@@ -73,4 +73,6 @@ async def run_dialogue(
         except EndpointError as error:
             return transcript.ended(EndReason.STUDENT_FAILED, str(error))
         transcript = transcript.with_turn(student_turn)
+        if student_turn.ends_dialogue:
+            return transcript.ended(EndReason.STUDENT_ENDED)
     return transcript.ended(EndReason.TURN_LIMIT)

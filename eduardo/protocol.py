@@ -102,6 +102,12 @@ def split_thinking(raw: str, mode: ThinkingMode) -> tuple[str, str]:
     return _remove(split.visible(raw), _QUOTED_TAG, _INVISIBLE), split.thinking(raw)
 
 
+def take_end_tag(text: str, end_tag: str) -> tuple[str, bool]:
+    """(text without the end tag, whether it held one), for students that may end a dialogue."""
+    pattern = _end_tag_pattern(end_tag)
+    return _remove(text, pattern), pattern.search(text) is not None
+
+
 def visible_spans(raw: str, mode: ThinkingMode) -> tuple[tuple[int, int], ...]:
     """Half-open ranges of `raw` that lie outside any thinking, in order."""
     return _split(raw, mode).visible_spans

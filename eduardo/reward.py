@@ -69,7 +69,7 @@ def compute_reward(
     pre = post_test.item.baseline.value
     post = post_test.num_right / post_test.num_graded
     gain = normalized_gain(pre, post)
-    decay_visible, decay_thinking = _decays(transcript.tutor_turns, settings)
+    decay_visible, decay_thinking = length_decays(transcript.tutor_turns, settings)
     decays = settings.length_decay and gain > 0
     tutor_ended = transcript.end_reason is EndReason.TUTOR_ENDED
     soft_rejected = settings.gate == "soft" and rejected
@@ -88,7 +88,8 @@ def compute_reward(
     )
 
 
-def _decays(turns: Sequence[Turn], settings: RewardSettings) -> tuple[float, float]:
+def length_decays(turns: Sequence[Turn], settings: RewardSettings) -> tuple[float, float]:
+    """Decay of visible text and of thinking over all tutor turns, each in (0, 1]."""
     visible = [_length(turn, settings, thinking=False) for turn in turns]
     thinking = [_length(turn, settings, thinking=True) for turn in turns]
     return (

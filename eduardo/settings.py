@@ -81,6 +81,13 @@ class RewardSettings(Settings):
     thinking_bonus: Annotated[float, Field(ge=0)]
 
 
+class PreferenceSettings(Settings):
+    """How a dialogue is compared with a reference, where there is no answer key."""
+
+    estimate: Literal["majority", "share"]  # of each order's votes; a majority settles early
+    length_decay: bool  # with the targets of the reward
+
+
 class FaultSettings(Settings):
     max_void_share: Share  # per training step; above it the run saves a checkpoint and stops
 
@@ -92,6 +99,7 @@ class RecipeSettings(Settings):
     judge: JudgeSettings
     post_test: PostTestSettings
     reward: RewardSettings
+    preference: PreferenceSettings
     faults: FaultSettings
 
 

@@ -205,14 +205,38 @@ class PostTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Votes on a dialogue against a reference, shown in one order. A vote accepts when it prefers the dialogue."""
+
+    dialogue_first: bool
+    votes: tuple[Vote, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """How a judge compares a dialogue with a reference about the same background.
+
+    `background` is what the student's simulator and the judge were told. `value` is the judge's preference for
+    the dialogue in [0, 1], the mean of both orders; None when either order was not measured: the dialogue is void.
+    """
+
+    background: dict[str, str]
+    reference: tuple[Turn, ...]
+    reference_ended_by: Speaker | None
+    comparisons: tuple[Comparison, ...] = ()
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewardBreakdown:
     """Named parts that add up to the total. Diagnostics beside them are not summed.
 
-    The gain after length decay is `gain + length_decay`: `length_decay` is the (non-positive) part that
-    decay takes away, so that the sum stays a plain sum.
+    The gain (or preference) after length decay is `gain + length_decay`: `length_decay` is the (non-positive)
+    part that decay takes away, so that the sum stays a plain sum.
     """
 
     gain: float = 0.0  # normalized learning gain; 0 when gated
+    preference: float = 0.0  # in place of the gain where a reference takes the place of an answer key
     length_decay: float = 0.0
     gate: float = 0.0  # penalty of a rejected dialogue
     end_bonus: float = 0.0
@@ -229,6 +253,7 @@ class RewardBreakdown:
     def parts(self) -> dict[str, float]:
         return {
             "gain": self.gain,
+            "preference": self.preference,
             "length_decay": self.length_decay,
             "gate": self.gate,
             "end_bonus": self.end_bonus,
@@ -249,6 +274,7 @@ class ScoredDialogue:
     transcript: Transcript
     verdicts: tuple[Verdict, ...] = ()
     post_test: PostTest | None = None
+    preference: Preference | None = None  # exactly for dialogues that are compared with a reference
     reward: RewardBreakdown | None = None
     void_reason: str | None = None
     detector: tuple[str, ...] = ()  # findings of the deterministic leak detector, logged beside the judge

@@ -98,10 +98,15 @@ def judge_view(transcript: Transcript, criterion: Criterion) -> list[Message]:
 
 def fenced_turns(prompt: str) -> list[dict[str, str | int]]:
     """The turns (`turn`, `speaker`, `text`) in a rendered judge prompt. Raises ValueError without a fence."""
-    fence = _FENCE.search(prompt)
-    if fence is None:
+    fences = fenced_transcripts(prompt)
+    if not fences:
         raise ValueError("the prompt holds no fenced transcript")
-    return [json.loads(line) for line in fence["turns"].split("\n")]
+    return fences[0]
+
+
+def fenced_transcripts(prompt: str) -> list[list[dict[str, str | int]]]:
+    """The turns of every fence of a rendered judge prompt, in order. Raises ValueError for a broken one."""
+    return [[json.loads(line) for line in fence["turns"].split("\n")] for fence in _FENCE.finditer(prompt)]
 
 
 def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) -> list[Message]:

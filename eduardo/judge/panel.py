@@ -18,7 +18,7 @@ class Judge:
     """Asks for the votes on a transcript, as few as settle each criterion."""
 
     def __init__(self, client: ChatClient, settings: JudgeSettings) -> None:
-        self._panel, self._num_votes = VotingPanel(client, settings), settings.votes
+        self._panel, self._num_votes = VotingPanel(client, settings, RESPONSE_FORMAT), settings.votes
 
     async def judge(self, transcript: Transcript, *, seed: int) -> tuple[Verdict, ...]:
         """One verdict per criterion, asked concurrently. Without a decision the criterion is unmeasured.
@@ -37,7 +37,6 @@ class Judge:
         votes = await self._panel.collect(
             judge_view(transcript, criterion),
             partial(read_vote, criterion=criterion),
-            RESPONSE_FORMAT,
             seed_parts=(seed, criterion),
         )
         return Verdict(criterion=criterion, decision=_decision(votes, self._num_votes), votes=votes)

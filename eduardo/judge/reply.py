@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
 
 from eduardo.json_reply import as_text, find_objects, response_format
 from eduardo.llm import Completion
@@ -10,35 +13,43 @@ from eduardo.types import Criterion, Decision, FinishReason, Vote
 
 _logger = logging.getLogger(__name__)
 
-RESPONSE_FORMAT = response_format(
-    "verdict",
-    {
-        "reasoning": {"type": "string"},
-        "quote": {"type": "string"},
-        "decision": {"type": "string", "enum": [decision.value for decision in Decision]},
-    },
-)
+Decisions: TypeAlias = Mapping[str, Decision]  # the words that a reply may decide with → what they mean
+
+
+def verdict_format(*texts: str, decisions: Decisions) -> dict[str, object]:
+    """The `response_format` of a verdict: free `texts`, then the decision."""
+    fields: dict[str, Mapping[str, object]] = {text: {"type": "string"} for text in texts}
+    return response_format("verdict", {**fields, "decision": {"type": "string", "enum": list(decisions)}})
+
+
+_ACCEPT_OR_REJECT: Decisions = {decision.value: decision for decision in Decision}
+RESPONSE_FORMAT = verdict_format("reasoning", "quote", decisions=_ACCEPT_OR_REJECT)
 
 
 def read_vote(completion: Completion, criterion: Criterion) -> Vote:
+    """The vote on a criterion in a judge's reply. Lost as well when it rejects a handover without quoting it."""
+    vote = read_decision(completion, _ACCEPT_OR_REJECT)
+    if criterion is Criterion.NO_HANDOVER and vote.decision is Decision.REJECT and not vote.quote.strip():
+        return _lost("a rejected handover must quote the tutor", reason=vote.reason)
+    return vote
+
+
+def read_decision(completion: Completion, decisions: Decisions) -> Vote:
     """The vote in a judge's reply: the last verdict object outside its thinking.
 
-    Lost, with the reason in `fault`, when the reply did not end by itself, holds no verdict object, or
-    rejects a handover without quoting it.
+    Lost, with the reason in `fault`, when the reply did not end by itself or holds no verdict object.
     """
     if completion.finish is not FinishReason.STOP:
         return _lost(f"the reply did not end by itself (finish: {completion.finish})")
     text = completion.text or ""
     if not text.strip():
         return _lost("the reply is empty")
-    verdicts = find_objects(text, _vote, last_field="decision")
+    verdicts = find_objects(text, partial(_vote, decisions=decisions), last_field="decision")
     if not verdicts:
-        return _lost("the reply holds no verdict object with a decision of accept or reject")
+        return _lost(f"the reply holds no verdict object with a decision of {' or '.join(decisions)}")
     vote = verdicts[-1].value
     if any(earlier.value.decision is not vote.decision for earlier in verdicts):
         _logger.info("judge reply with conflicting verdicts, the last one counts: %s", text)
-    if criterion is Criterion.NO_HANDOVER and vote.decision is Decision.REJECT and not vote.quote.strip():
-        return _lost("a rejected handover must quote the tutor", reason=vote.reason)
     return vote
 
 
@@ -46,12 +57,12 @@ def _lost(fault: str, reason: str = "") -> Vote:
     return Vote(decision=None, fault=fault, reason=reason)
 
 
-def _vote(verdict: dict[str, object]) -> Vote | None:
-    decision = verdict.get("decision")
-    if not isinstance(decision, str) or decision.strip().casefold() not in set(Decision):
+def _vote(verdict: dict[str, object], decisions: Decisions) -> Vote | None:
+    word = verdict.get("decision")
+    if not isinstance(word, str) or word.strip().casefold() not in decisions:
         return None
     return Vote(
-        decision=Decision(decision.strip().casefold()),
+        decision=decisions[word.strip().casefold()],
         reason=as_text(verdict.get("reasoning")),
         quote=as_text(verdict.get("quote")),
     )

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
-from eduardo.errors import EndpointRejected, EndpointUnavailable
+from eduardo.errors import EndpointUnavailable
+from eduardo.json_reply import SchemaClient
 from eduardo.llm import ChatClient, Completion
 from eduardo.seeds import derive_seed
 from eduardo.settings import JudgeSettings
 from eduardo.types import Decision, Vote
 from eduardo.views import Message
 
-_logger = logging.getLogger(__name__)
-
 
 class VotingPanel:
-    """Asks a judge's endpoint for votes, with a JSON schema where the endpoint takes one."""
+    """Asks a judge's endpoint for votes of one form (`schema`)."""
 
-    def __init__(self, client: ChatClient, settings: JudgeSettings) -> None:
-        self._client, self._settings = client, settings
-        self._sends_schema = settings.structured_output != "off"
+    def __init__(self, client: ChatClient, settings: JudgeSettings, schema: Mapping[str, object]) -> None:
+        self._client = SchemaClient(client, schema, settings.structured_output, role="judge")
+        self._settings = settings
 
     async def collect(
         self,
         messages: list[Message],
         read: Callable[[Completion], Vote],
-        response_format: Mapping[str, object],
         *,
         seed_parts: tuple[str | int, ...],
         settle_early: bool = True,
@@ -39,15 +35,19 @@ class VotingPanel:
         usable can not be asked for ever. An endpoint that stays unavailable costs the votes that it owes. Raises
         EndpointRejected.
         """
-        num_votes = self._settings.votes
+        settings = self._settings
         votes: list[Vote] = []
-        for request in range(1 + num_votes):
-            num_missing = _num_missing(votes, num_votes, settle_early=settle_early)
+        for request in range(1 + settings.votes):
+            num_missing = _num_missing(votes, settings.votes, settle_early=settle_early)
             if num_missing == 0:
                 break
             try:
-                completions = await self._ask(
-                    messages, response_format, n=num_missing, seed=derive_seed(*seed_parts, request)
+                completions = await self._client.complete(
+                    messages,
+                    n=num_missing,
+                    temperature=settings.temperature,
+                    max_tokens=settings.max_tokens,
+                    seed=derive_seed(*seed_parts, request),
                 )
             except EndpointUnavailable as error:
                 votes += [Vote(decision=None, fault=f"endpoint: {error}")] * num_missing
@@ -56,32 +56,6 @@ class VotingPanel:
             absent = Vote(decision=None, fault="the server sent fewer votes than asked for")
             votes += [*new, *[absent] * (num_missing - len(new))]
         return tuple(votes)
-
-    async def _ask(
-        self, messages: list[Message], response_format: Mapping[str, object], *, n: int, seed: int
-    ) -> tuple[Completion, ...]:
-        ask = partial(
-            self._client.complete,
-            messages,
-            n=n,
-            temperature=self._settings.temperature,
-            max_tokens=self._settings.max_tokens,
-            seed=seed,
-        )
-        if not self._sends_schema:
-            return await ask()
-        try:
-            return await ask(response_format=response_format)
-        except EndpointRejected as error:
-            if self._settings.structured_output == "json_schema":
-                raise
-            completions = await ask()
-            # Only here has the server taken the same request without a schema: so the schema was the matter.
-            self._sends_schema = False
-            _logger.warning(
-                "the judge's endpoint takes no JSON schema, asking without from now on: %s", error
-            )
-            return completions
 
 
 def tally(votes: Sequence[Vote]) -> tuple[int, int]:
