@@ -11,6 +11,8 @@ Temperature = Annotated[float, Field(ge=0, le=5)]
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 
+PUBLISHED = "published:"  # start of a base_url that is looked up: see eduardo.serving.endpoint_file
+
 
 def _number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
@@ -113,7 +115,8 @@ class GraderSettings(Settings):
 class EndpointSettings(Settings):
     """One OpenAI-compatible endpoint. The key itself is never a setting, only where to find it."""
 
-    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")]  # ends in /v1
+    # Ends in /v1; or `published:FOLDER`, where FOLDER holds the endpoint file of a server.
+    base_url: Annotated[str, Field(pattern=rf"^(https?://\S+|{PUBLISHED}.+)$")]
     model: Annotated[str, Field(min_length=1)]
     api_key_env: str | None  # name of an environment variable
     api_key_file: str | None  # path of a file with mode 0600
@@ -125,3 +128,13 @@ class EndpointSettings(Settings):
     retry_budget_s: Seconds  # no retry starts later than this after the first try: survives a server restart
     retry_after_cap_s: Seconds
     extra_body: dict[str, object]  # sent with every request, e.g. chat_template_kwargs
+
+
+class RubricSettings(Settings):
+    """The rubric judge: scores from 1 to 5, a diagnostic beside the reward."""
+
+    judge: EndpointSettings | None  # None: nothing is rated
+    ratings: Count  # per dialogue and rubric; their mean counts
+    temperature: Temperature
+    max_tokens: Count
+    structured_output: Literal["auto", "json_schema", "off"]

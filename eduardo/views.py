@@ -81,19 +81,19 @@ def judge_view(transcript: Transcript, criterion: Criterion) -> list[Message]:
     Every turn is one JSON object on its own line, inside a fence whose code is derived from the content and
     occurs nowhere in it, so nothing inside can close the fence. `fenced_turns` reads it back.
     """
-    problem = {"problem": transcript.problem.text, "answer": transcript.problem.answer}
-    problem_json = _one_line(problem)
-    turns_json = "\n".join(
-        _one_line({"turn": number, "speaker": turn.speaker.value, "text": turn.text or SILENCE})
-        for number, turn in enumerate(transcript.turns, start=1)
-    )
-    user = render(
-        f"judge_{criterion.value}",
-        problem_json=problem_json,
-        turns_json=turns_json,
-        code=_fence_code(problem_json + turns_json),
-    )
-    return [_message("system", render("judge_system", silence=SILENCE)), _message("user", user)]
+    return [
+        _message("system", render("judge_system", silence=SILENCE)),
+        _message("user", render(f"judge_{criterion.value}", **_material(transcript))),
+    ]
+
+
+def rubric_view(transcript: Transcript, rubric: str, *, last_turn_only: bool) -> list[Message]:
+    """The rubric judge's chat on the tutor's last turn or on all of them, with the material of `judge_view`."""
+    material = _material(transcript)
+    return [
+        _message("system", render("rubric_system", silence=SILENCE)),
+        _message("user", render(f"rubric_{rubric}", **material, last_turn_only=last_turn_only)),
+    ]
 
 
 def fenced_turns(prompt: str) -> list[dict[str, str | int]]:
@@ -121,6 +121,20 @@ def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) ->
         else:
             chat = _append(chat, _message("user", HIDDEN if mask_tutor else text))
     return chat
+
+
+def _material(transcript: Transcript) -> dict[str, str]:
+    """Problem, turns and fence code, as the judges' prompts take them."""
+    problem_json = _one_line({"problem": transcript.problem.text, "answer": transcript.problem.answer})
+    turns_json = "\n".join(
+        _one_line({"turn": number, "speaker": turn.speaker.value, "text": turn.text or SILENCE})
+        for number, turn in enumerate(transcript.turns, start=1)
+    )
+    return {
+        "problem_json": problem_json,
+        "turns_json": turns_json,
+        "code": _fence_code(problem_json + turns_json),
+    }
 
 
 def _message(role: str, content: str) -> Message:

@@ -34,7 +34,7 @@ NEEDS = {
 
 def combinations():
     """As few combinations as hold every choice of every group, each beside several of the other groups."""
-    groups = ("recipe", "training", "model", "hardware", "classroom", "ablation")
+    groups = ("recipe", "training", "model", "hardware", "classroom", "rubric", "ablation")
     choices = {group: sorted(path.stem for path in (CONFIGS / group).glob("*.yaml")) for group in groups}
     for turn in range(max(map(len, choices.values()))):
         yield [f"{group}={stems[turn % len(stems)]}" for group, stems in choices.items()]
@@ -144,7 +144,7 @@ def _leaves(config, prefix=""):
         ("++actor_rollout_ref.actor.fsdp_config.mixed_precison=null", "mixed_precision"),
     ],
 )
-def test_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
+def test_h01_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
     message = refusal(override)
     assert message.startswith(f"unknown key {override.lstrip('+').partition('=')[0]}")
     assert hint in message.partition("did you mean")[2]
@@ -165,7 +165,7 @@ def test_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
         ("data.train_files=b.parquet,c.parquet", "a list is written [a,b]"),
         ("run.seed=1,2", "one run takes one value"),
         ("foo", "KEY=VALUE"),
-        ("hardware=gpu", "there are cpu, one_gpu, slurm_2x4"),
+        ("hardware=gpu", "there are cpu, one_gpu, one_node, slurm_2x4"),
         ("recipe.dialogue.max_tutor_turns=0", "greater than or equal to 1"),
         ("recipe.dialogue.max_tutor_turns=4.5", "integer"),
         ("recipe.faults.max_void_share=1.5", "less than or equal to 1"),
@@ -182,7 +182,7 @@ def test_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
         ("recipe.post_test.min_graded=17", "above attempts"),
     ],
 )
-def test_a_meaningless_value_is_refused(override, expected, monkeypatch):
+def test_h01_a_meaningless_value_is_refused(override, expected, monkeypatch):
     monkeypatch.delenv("EDUARDO_STUDENT_URL", raising=False)
     assert expected in refusal(override)
 
@@ -221,7 +221,7 @@ def test_verl_keys_that_its_files_do_not_list_can_be_set_without_a_plus():
     assert config.actor_rollout_ref.rollout.enable_sleep_mode is True
 
 
-def test_one_data_file_may_be_named_without_brackets():
+def test_h01_one_data_file_may_be_named_without_brackets():
     assert compose(["data.train_files=a.parquet"]).data.train_files == ["a.parquet"]
 
 
@@ -289,9 +289,19 @@ def test_a_mixture_of_personas_is_set_by_name_and_weight():
 
 @pytest.mark.parametrize(
     ("weights", "reason"),
-    [("{grumpy: 1}", "no persona 'grumpy'; there are plain"), ("{terse: 0}", "no persona has a weight above 0")],
+    [
+        ("{grumpy: 1}", "no persona 'grumpy'; there are plain"),
+        ("{terse: 0}", "no persona has a weight above 0"),
+    ],
 )
 def test_a_mixture_that_cannot_be_drawn_from_is_refused(weights, reason):
     message = refusal(f"classroom.personas={weights}")
     assert message.startswith("classroom.personas")
     assert reason in message
+
+
+def test_the_rubric_judge_is_off_and_may_be_another_endpoint_than_the_judge(default):
+    assert default[1].rubric.judge is None
+    settings = composed("rubric=judge", "rubric.judge.model=large")[1]
+    assert settings.rubric.judge.model == "large"
+    assert settings.rubric.judge.base_url == settings.classroom.judge.base_url

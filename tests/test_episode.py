@@ -7,18 +7,22 @@ could not be measured is void, with an all-zero mask and no number for a reward.
 import itertools
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import yaml
+from aiohttp import web
+from llm_servers import chat_reply, chat_server, endpoint
 from template_families import TEMPLATES, build_tokenizer
 
 from eduardo.chat_template import ChatTemplate
 from eduardo.classroom import problems, process
 from eduardo.errors import EndpointUnavailable
+from eduardo.judge import Rubric
 from eduardo.llm import close_shared_clients
 from eduardo.records import read_dialogues
 from eduardo.resources import configs_dir
-from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings
+from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings, RubricSettings
 from eduardo.tutor import Generation
 from eduardo.types import FinishReason, ItemKind, Problem, SolveRate, TestItem, TransferPair
 from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Sample
@@ -53,21 +57,22 @@ def template():
 
 @pytest.fixture
 async def classroom(tmp_path, server_url, template):
-    def make(*, student_url=server_url, judge_url=server_url, recipe=RECIPE, personas=None):
+    def make(*, student_url=server_url, judge_url=server_url, recipe=RECIPE, personas=None, rubric=None):
         fast = {"max_retries": 0, "retry_budget_s": 1.0, "connect_timeout_s": 1.0}
 
-        def endpoint(role, url):
+        def simulated(role, url):
             values = config("endpoint/default") | fast | {"base_url": url, "model": f"simulated-{role}"}
             return EndpointSettings(**values)
 
         settings = EpisodeSettings(
             recipe=RecipeSettings(**recipe),
             grader=GraderSettings(**config("grader/default")),
-            student=endpoint("student", student_url),
-            judge=endpoint("judge", judge_url),
+            student=simulated("student", student_url),
+            judge=simulated("judge", judge_url),
             seed=42,
             run_dir=tmp_path,
             personas=personas,
+            rubric=rubric,
         )
         return Classroom(settings, template)
 
@@ -193,3 +198,36 @@ async def test_without_a_mixture_no_persona_is_recorded(classroom, template, pai
     await classroom().run(sample(pair), policy(template, GUIDE))
     [record] = [d for path in (tmp_path / "dialogues").rglob("*.jsonl") for d in read_dialogues(path)]
     assert "persona" not in record.labels
+
+
+async def test_a_rubric_judge_rates_validation_dialogues_and_no_others(classroom, template, pair, tmp_path):
+    asked = []
+
+    async def score(request):
+        asked.append(await request.json())
+        number = 4 if "Rubric: pedagogy" in asked[-1]["messages"][-1]["content"] else "five"
+        return web.json_response(chat_reply(f'{{"reasoning": "fine", "score": "{number}"}}'))
+
+    async with chat_server(score) as url:
+        rubric = config("rubric/none") | {"judge": endpoint(url).model_dump()}
+        room = classroom(rubric=RubricSettings(**rubric))
+        trained = await room.run(sample(pair), policy(template, GUIDE))
+        validated = await room.run(replace(sample(pair), split="val"), policy(template, GUIDE))
+    assert len(asked) == 2
+    assert [trained.numbers[f"rubric_{name}"] for name in Rubric] == [None, None]
+    assert [validated.numbers[f"rubric_{name}"] for name in Rubric] == [4.0, None]  # "five" is no number
+    assert validated.numbers.keys() == trained.numbers.keys()
+    assert (
+        validated.reward
+        == (await classroom().run(replace(sample(pair), split="val"), policy(template, GUIDE))).reward
+    )
+
+
+async def test_a_rubric_judge_that_is_out_of_reach_costs_no_dialogue(classroom, template, pair):
+    dead = endpoint("http://127.0.0.1:9/v1", max_retries=0, retry_budget_s=0.2, connect_timeout_s=0.2)
+    rubric = RubricSettings(**config("rubric/none") | {"judge": dead.model_dump()})
+    experience = await classroom(rubric=rubric).run(
+        replace(sample(pair), split="val"), policy(template, GUIDE)
+    )
+    assert experience.numbers["void"] == 0.0
+    assert [experience.numbers[f"rubric_{name}"] for name in Rubric] == [None, None]

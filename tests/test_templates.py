@@ -22,11 +22,15 @@ VALUES: dict[str, dict[str, str]] = {
     "judge_material": {"problem_json": "P", "turns_json": "T", "code": "C"},
     "judge_no_handover": {"problem_json": "P", "turns_json": "T", "code": "C"},
     "judge_factual_correctness": {"problem_json": "P", "turns_json": "T", "code": "C"},
+    "rubric_system": {"silence": "S"},
+    "rubric_pedagogy": {"problem_json": "P", "turns_json": "T", "code": "C", "last_turn_only": "yes"},
+    "rubric_factuality": {"problem_json": "P", "turns_json": "T", "code": "C", "last_turn_only": ""},
 }
 
 TRICKY = [
     "A = {1; 2; 3}",
     r"\sum_{i=1}^{n}",
+    r"\boxed{} and {1,2}",
     "{0}",
     "{{x}}",
     "{{7*7}}",
@@ -50,18 +54,18 @@ def test_every_prompt_of_a_dialogue_renders_to_tidy_text(name: str) -> None:
 
 @pytest.mark.parametrize("problem", TRICKY)
 @pytest.mark.parametrize("name", ["opener", "student_system", "cold_solve", "post_test"])
-def test_braces_and_markup_in_a_problem_are_left_alone(name: str, problem: str) -> None:
+def test_d04_braces_and_markup_in_a_problem_are_left_alone(name: str, problem: str) -> None:
     assert problem in render(name, problem=problem)
 
 
 @given(problem=st.text(), notes=st.text(min_size=1))
-def test_a_prompt_contains_its_values_byte_for_byte(problem: str, notes: str) -> None:
+def test_d04_a_prompt_contains_its_values_byte_for_byte(problem: str, notes: str) -> None:
     text = render("tutor_system", problem=problem, notes=notes, end_tag="<end>")
     assert problem in text
     assert notes in text
 
 
-def test_braces_of_a_prompt_itself_survive() -> None:
+def test_d04_braces_of_a_prompt_itself_survive() -> None:
     assert r"\boxed{}" in render("solve_request")
 
 
@@ -73,7 +77,7 @@ def test_notes_appear_only_when_there_are_some() -> None:
 
 
 @pytest.mark.parametrize("values", [{}, {"problem": "P", "name": "Ada"}, {"probelm": "P"}])
-def test_a_missing_or_unknown_variable_is_an_error(values: dict[str, str]) -> None:
+def test_d04_a_missing_or_unknown_variable_is_an_error(values: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"prompt 'opener' needs exactly the variables \['problem'\]"):
         render("opener", **values)
 

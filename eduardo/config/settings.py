@@ -15,6 +15,7 @@ from eduardo.settings import (
     EnvironmentVariables,
     GraderSettings,
     RecipeSettings,
+    RubricSettings,
     Seconds,
     Settings,
     Share,
@@ -96,6 +97,7 @@ class TrainSettings(Settings):
     recipe: RecipeSettings
     grader: GraderSettings
     classroom: ClassroomSettings
+    rubric: RubricSettings
     run: RunSettings
     preflight: PreflightSettings
     planning: PlanningSettings

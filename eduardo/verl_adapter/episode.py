@@ -16,17 +16,18 @@ from omegaconf import DictConfig, OmegaConf
 from eduardo.answers import Grader
 from eduardo.chat_template import ChatTemplate, Message
 from eduardo.dialogue import run_dialogue
-from eduardo.judge import Judge
+from eduardo.errors import EndpointUnavailable
+from eduardo.judge import Judge, Rubric, RubricJudge, mean_score
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
 from eduardo.personas import draw_persona
 from eduardo.records import DialogueWriter, flat_metrics
 from eduardo.scoring import score_dialogue
 from eduardo.seeds import derive_seed
-from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings
+from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings, RubricSettings
 from eduardo.student import Student
 from eduardo.tutor import Generate, TokenTutor
-from eduardo.types import ScoredDialogue, TransferPair
+from eduardo.types import ScoredDialogue, Transcript, TransferPair
 from eduardo.verl_adapter.dialogue_files import part_file
 from eduardo.verl_adapter.metrics import REWARD
 from eduardo.views import opener
@@ -41,6 +42,7 @@ class EpisodeSettings:
     seed: int
     run_dir: Path
     personas: Mapping[str, float] | None = None  # of the student: name → weight
+    rubric: RubricSettings | None = None  # rates validation dialogues
 
     @classmethod
     def from_config(cls, config: DictConfig) -> EpisodeSettings:
@@ -54,6 +56,7 @@ class EpisodeSettings:
             seed=plain["run"]["seed"],
             run_dir=Path(plain["run"]["dir"]),
             personas=plain["classroom"]["personas"],
+            rubric=RubricSettings(**plain["rubric"]),
         )
 
 
@@ -103,6 +106,7 @@ class Classroom:
         self._template = template
         self._student = Student(shared_client(settings.student), settings.recipe)
         self._judge = Judge(shared_client(settings.judge), settings.recipe.judge)
+        self._rubric_judge = _rubric_judge(settings.rubric)
         self._grader = Grader(settings.grader)
         self._writers: dict[tuple[str, int], DialogueWriter] = {}
 
@@ -125,6 +129,7 @@ class Classroom:
             seed=seed,
         )
         ledger.check()
+        ratings = await self._rate(sample, transcript, seed=seed)
         scored = await score_dialogue(
             sample.pair,
             transcript,
@@ -139,10 +144,32 @@ class Classroom:
                 "sample": sample.index,
                 "seed": seed,
                 **({} if persona is None else {"persona": persona}),
+                **ratings,
             },
         )
         await asyncio.to_thread(self._writer(sample).write, scored)
-        return _experience(ledger, scored)
+        return _experience(ledger, scored, ratings)
+
+    async def _rate(self, sample: Sample, transcript: Transcript, *, seed: int) -> dict[str, float | None]:
+        """`rubric_NAME` → score of a validation dialogue, None where there is none. No key without a rubric judge."""
+        judge = self._rubric_judge
+        if judge is None:
+            return {}
+        end = transcript.end_reason
+        if sample.split != "val" or end is None or end.is_failure:
+            return {f"rubric_{rubric}": None for rubric in Rubric}
+
+        async def rated(rubric: Rubric) -> float | None:
+            try:
+                ratings = await judge.rate(
+                    transcript, rubric, last_turn_only=False, seed=derive_seed(seed, rubric)
+                )
+            except EndpointUnavailable:  # a diagnostic that is missing; the dialogue itself is measured
+                return None
+            return mean_score(ratings)
+
+        scores = await asyncio.gather(*map(rated, Rubric))
+        return {f"rubric_{rubric}": score for rubric, score in zip(Rubric, scores, strict=True)}
 
     def _persona(self, sample: Sample) -> str | None:
         """One for all dialogues that are compared with each other; None where none is asked for."""
@@ -162,10 +189,18 @@ class Classroom:
         return self._writers[key]
 
 
-def _experience(ledger: TokenLedger, scored: ScoredDialogue) -> Experience:
+def _rubric_judge(settings: RubricSettings | None) -> RubricJudge | None:
+    if settings is None or settings.judge is None:
+        return None
+    return RubricJudge(shared_client(settings.judge), settings)
+
+
+def _experience(
+    ledger: TokenLedger, scored: ScoredDialogue, ratings: Mapping[str, float | None]
+) -> Experience:
     # verl needs at least one response token; a dialogue that failed before its first one is void anyway.
     response_ids = ledger.response_ids or ledger.prompt_ids[-1:]
-    numbers = flat_metrics(scored)
+    numbers = {**flat_metrics(scored), **ratings}
     numbers[REWARD] = numbers.pop("reward")  # verl keeps a column of its own under the shorter name
     return Experience(
         prompt_ids=ledger.prompt_ids,
