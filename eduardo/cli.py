@@ -29,6 +29,7 @@ COMMANDS = {
         "eduardo.train.__main__", "train a tutor: dialogues, post-test, judge, reward, policy update"
     ),
     "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
+    "serve": Command("eduardo.serve", "serve student, judge or tutor with vLLM, where training finds them"),
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
     ),

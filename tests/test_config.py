@@ -171,19 +171,17 @@ def test_h01_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
         ("recipe.faults.max_void_share=1.5", "less than or equal to 1"),
         ("recipe.reward.gate=maybe", "'hard', 'soft' or 'off'"),
         ("classroom.student.base_url=''", "classroom.student.base_url=''"),
-        ("classroom.student.base_url=localhost", "^https?"),
+        ("classroom.student.base_url=localhost", "^(https?"),
         ("classroom.student.base_url='${oc.env:EDUARDO_NOT_SET}'", "EDUARDO_NOT_SET is not set"),
         (
             "classroom.student.base_url='${oc.env:EDUARDO_NOT_SET,???}'",
             "classroom.student.base_url has no value",
         ),
-        ("classroom=vllm", "EDUARDO_STUDENT_URL is not set"),
         ("classroom=openai", "model has no value"),
         ("recipe.post_test.min_graded=17", "above attempts"),
     ],
 )
-def test_h01_a_meaningless_value_is_refused(override, expected, monkeypatch):
-    monkeypatch.delenv("EDUARDO_STUDENT_URL", raising=False)
+def test_h01_a_meaningless_value_is_refused(override, expected):
     assert expected in refusal(override)
 
 

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from eduardo.classroom import process
 from eduardo.config import ClassroomSettings
 from eduardo.serving import vllm_server
+from eduardo.serving.endpoint_file import find
+from eduardo.serving.gpus import visible_gpus
+from eduardo.serving.roles import running_roles
+from eduardo.settings import EndpointSettings
 
 
 @contextmanager
-def running_classroom(settings: ClassroomSettings, *, log_dir: Path) -> Iterator[ClassroomSettings]:
+def running_classroom(
+    settings: ClassroomSettings,
+    *,
+    log_dir: Path,
+    wait_s: float = 0,
+    roles: Sequence[Literal["student", "judge"]] = ("student", "judge"),
+) -> Iterator[ClassroomSettings]:
     """The settings with the addresses at which student and judge now answer.
 
-    Endpoints that run elsewhere (`server.kind: none`) are left as they are. Raises UserError when a server of our own
-    does not come up.
+    Endpoints that run elsewhere (`server.kind: none`) are left as they are; one that is `published:FOLDER` is looked
+    up there, and awaited up to `wait_s`. Nobody but `roles` is looked up or served alone. Raises UserError when a
+    server does not come up or is not found.
     """
     server = settings.server
     if server.kind == "none":
-        yield settings
+        found: dict[str, EndpointSettings] = {
+            role: find(getattr(settings, role), role, config_key=f"classroom.{role}", wait_s=wait_s)
+            for role in roles
+        }
+        yield settings.model_copy(update=found)
     elif server.kind == "simulated":
         with process.start(
             port=server.port, timeout_s=server.start_timeout_s, options=server.options
         ) as classroom:
             yield _at(settings, classroom.base_url)
-    else:
+    elif server.kind == "vllm":
         names = list(dict.fromkeys([settings.student.model, settings.judge.model]))
         with vllm_server.start(
-            Path(str(server.model_path)),
+            str(server.model_path),
             names=names,
             log_file=log_dir / "classroom.log",
             timeout_s=server.start_timeout_s,
@@ -38,6 +54,28 @@ def running_classroom(settings: ClassroomSettings, *, log_dir: Path) -> Iterator
             env=server.env,
         ) as vllm:
             yield _at(settings, vllm.base_url)
+    else:
+        with running_roles(
+            roles,
+            server.servers,
+            bind_host=vllm_server.LOOPBACK,
+            key_dir=Path(server.key_dir),
+            log_dir=log_dir,
+            num_kept_gpus=server.policy_gpus,
+        ) as running:
+            clients: dict[str, EndpointSettings] = {
+                process.role: process.client(getattr(settings, process.role)) for process in running
+            }
+            yield settings.model_copy(update=clients)
+
+
+def policy_environment(settings: ClassroomSettings) -> dict[str, str]:
+    """What shows a process beside the classroom's servers only the GPUs that they leave to the policy."""
+    server = settings.server
+    if server.kind != "vllm_colocated" or server.servers.gpu_variable is None:
+        return {}
+    visible = visible_gpus(server.servers.gpu_variable)
+    return {} if visible is None else {server.servers.gpu_variable: ",".join(visible[: server.policy_gpus])}
 
 
 def _at(settings: ClassroomSettings, base_url: str) -> ClassroomSettings:

@@ -73,6 +73,11 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
+    if settings.classroom.server.kind == "vllm_colocated" and config.trainer.nnodes > 1:
+        raise UserError(
+            f"classroom=vllm_colocated runs on one machine, but trainer.nnodes={config.trainer.nnodes}: serve student "
+            "and judge as jobs of their own (scripts/serve.sbatch) and train with classroom=vllm"
+        )
     batch, mini_batch = config.data.train_batch_size, config.actor_rollout_ref.actor.ppo_mini_batch_size
     if batch % mini_batch:
         raise UserError(

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     settings = load_settings(arguments.judge, arguments.overrides)
     console = Console()
-    with running_classroom(settings.classroom, log_dir=Path(settings.log_dir)) as classroom:
+    with running_classroom(settings.classroom, log_dir=Path(settings.log_dir), roles=["judge"]) as classroom:
         running = settings.model_copy(update={"classroom": classroom})
         results = asyncio.run(_judge(running, console))
     _tell(results, running, console, arguments.out)

@@ -15,11 +15,11 @@ def read_api_key(settings: EndpointSettings) -> str | None:
     if settings.api_key_env is not None and settings.api_key_file is not None:
         raise UserError("api_key_env and api_key_file are both set; keep one of them")
     if settings.api_key_env is not None:
-        return _checked(
+        return checked_key(
             os.environ.get(settings.api_key_env, ""), f"environment variable {settings.api_key_env}"
         )
     if settings.api_key_file is not None:
-        return _checked(_read_private_file(settings.api_key_file), f"api_key_file {settings.api_key_file}")
+        return checked_key(_read_private_file(settings.api_key_file), f"api_key_file {settings.api_key_file}")
     return None
 
 
@@ -34,7 +34,8 @@ def _read_private_file(path: str) -> str:
         raise UserError(f"api_key_file {path} cannot be read: {error.strerror}") from error
 
 
-def _checked(text: str, place: str) -> str:
+def checked_key(text: str, place: str) -> str:
+    """The key without white space around it. Raises UserError that names `place` when it cannot be one."""
     key = text.strip()
     if not key:
         raise UserError(f"{place} holds no API key; set it or remove the setting that names it")

@@ -57,7 +57,9 @@ class VllmServer:
         text = re.sub(r"^\(\w+ pid=\d+\)\s*", "", text, flags=re.MULTILINE)
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [
-            number for number, line in enumerate(lines) if re.match(r"[\w.]*(Error|Exception)\b|.*error:", line)
+            number
+            for number, line in enumerate(lines)
+            if re.match(r"[\w.]*(Error|Exception)\b|.*error:", line)
         ]
         last = lines[errors[-1] : errors[-1] + 3] if errors else lines[-1:]
         return " ".join(last)[:400] or "no output"
@@ -138,25 +140,26 @@ def wait_until_healthy(
     *,
     timeout_s: float,
     setting: str = "classroom.server.start_timeout_s",
-    on_wait: Callable[[float], None] = lambda elapsed_s: None,
+    on_wait: Callable[[], None] = lambda: None,
 ) -> None:
-    """Returns once the server answers. `on_wait` gets the seconds waited so far, twice a second.
+    """Returns once the server answers. `on_wait` is called twice a second until then.
 
     Raises UserError with the server's own reason when it ended, and naming `setting` after `timeout_s`.
     """
-    started_s = time.monotonic()
+    deadline_s = time.monotonic() + timeout_s
     while not is_healthy(server.base_url):
-        elapsed_s = time.monotonic() - started_s
         if not server.is_alive:
+            raise ended_early(server)
+        if time.monotonic() > deadline_s:
             raise UserError(
-                f"vllm serve ended before it answered: {server.last_words()}; see {server.log_file}"
+                f"vllm serve did not answer in time: {setting} allows {timeout_s:g} s; see {server.log_file}"
             )
-        if elapsed_s > timeout_s:
-            raise UserError(
-                f"vllm serve did not answer within {timeout_s:g} s ({setting}); see {server.log_file}"
-            )
-        on_wait(elapsed_s)
+        on_wait()
         time.sleep(POLL_S)
+
+
+def ended_early(server: VllmServer) -> UserError:
+    return UserError(f"vllm serve ended before it answered: {server.last_words()}; see {server.log_file}")
 
 
 def _check_model(model: str) -> bool:

@@ -12,7 +12,7 @@ choices (configs/), one of each:
   training=embedded|paper      batch, learning rate, divergence bounds, epochs
   model=tiny|smollm2|qwen3_5_4b|qwen3_5_9b|qwen3_14b|qwen3_8_27b
   hardware=cpu|one_gpu|slurm_2x4
-  classroom=simulated|smollm2|vllm|openai
+  classroom=simulated|smollm2|vllm|vllm_colocated|openai
   ablation=none|no_masking|no_gates|no_transfer
 
 keys most often changed:

@@ -9,19 +9,31 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from eduardo.classroom.launch import running_classroom
+from eduardo.classroom.launch import policy_environment, running_classroom
 from eduardo.config import ClassroomSettings, TrainSettings
 from eduardo.config.validate import validate
 from eduardo.llm import ChatClient
 from eduardo.settings import EndpointSettings, RecipeSettings
 
+_FOUND = ("base_url", "model", "api_key_env", "api_key_file")  # what a started or published server decides
+
 
 @contextmanager
 def classroom(config: DictConfig, settings: TrainSettings, run_dir: Path) -> Iterator[TrainSettings]:
-    """Starts the classroom's own server if it has one; yields the settings with the address that it got."""
-    with running_classroom(settings.classroom, log_dir=run_dir) as answering:
+    """Starts the classroom's own servers if it has any; yields the settings with the addresses that they got.
+
+    `config` gets them too, and the GPUs that the servers leave to the policy. Of keys it holds only where they lie.
+    """
+    with running_classroom(
+        settings.classroom, log_dir=run_dir, wait_s=settings.run.endpoint_wait_s
+    ) as answering:
         for role in ("student", "judge"):
-            config.classroom[role].base_url = getattr(answering, role).base_url
+            endpoint: EndpointSettings = getattr(answering, role)
+            config.classroom[role].update(endpoint.model_dump(include=set(_FOUND)))
+        rubric_judge = settings.rubric.judge
+        if rubric_judge is not None and rubric_judge.base_url == settings.classroom.judge.base_url:
+            config.rubric.judge.update(answering.judge.model_dump(include=set(_FOUND) - {"model"}))
+        config.run.env.update(policy_environment(answering))
         yield validate(config)
 
 

@@ -1,0 +1,192 @@
+"""`python -m eduardo.serve`: serve student, judge or tutor with vLLM, where training finds them by itself."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+from rich.console import Console
+
+from eduardo.config import compose
+from eduardo.console import run_main
+from eduardo.errors import UserError
+from eduardo.llm.key import checked_key
+from eduardo.merge import merge
+from eduardo.serving.address import own_address
+from eduardo.serving.endpoint_file import published
+from eduardo.serving.roles import RoleProcess, running_roles
+from eduardo.serving.settings import ROLES, Role, ServeSettings
+from eduardo.serving.vllm_server import ServerFailed
+
+_POLL_S = 1.0
+_SHOW_EVERY_S = 15.0
+_EPILOG = """\
+examples:
+  python -m eduardo.serve student                                 # 4 GPUs, the recipe's student
+  python -m eduardo.serve student judge                           # both on one machine with 8 GPUs
+  python -m eduardo.serve judge servers.judge.data_parallel=1     # on 2 GPUs
+  python -m eduardo.serve tutor runs/ours                         # a run's newest checkpoint, merged first
+  python -m eduardo.serve tutor models/ours servers.tutor.port=8000
+  python -m eduardo.serve student judge servers=cpu               # SmolLM2 on a machine without GPUs
+  sbatch scripts/serve.sbatch student                             # the same as a Slurm job
+
+When a server answers, a file in endpoints_dir (runs/endpoints, or $EDUARDO_ENDPOINTS) says where, with a private file
+that holds its key: `python -m eduardo.train classroom=vllm` on any node that sees the folder finds it. Ctrl-C, SIGTERM
+or scancel ends the servers and removes the files. Knobs: configs/serve.yaml and configs/servers/.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m eduardo.serve",
+        usage="python -m eduardo.serve ROLE [ROLE ...] [CHECKPOINT] [KEY=VALUE ...]",
+        description=__doc__,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("arguments", nargs="+", metavar="ROLE", help=", ".join(ROLES))
+    roles, checkpoint, overrides = _sort(parser.parse_args(argv).arguments)
+    if checkpoint is not None:
+        overrides.append(f"servers.{roles[0]}.model='{_model_folder(checkpoint)}'")
+    return serve(roles, load_settings(overrides), Console(stderr=True))
+
+
+def load_settings(overrides: Sequence[str]) -> ServeSettings:
+    """configs/serve.yaml with overrides. Raises UserError with the key that is wrong."""
+    config: Any = OmegaConf.to_container(compose(overrides, config_name="serve"), resolve=True)
+    try:
+        return ServeSettings.model_validate(config)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise UserError(f"{key}: {first['msg']} (got {first['input']!r})") from None
+
+
+def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> int:
+    """Serve until a signal comes: then 128 + its number. Raises EduardoError when a server does not come up or dies."""
+    endpoints_dir = Path(settings.endpoints_dir)
+    host = settings.advertised_host or own_address()
+    try:
+        with (
+            _stopped_by_signals(),
+            running_roles(
+                roles,
+                settings.servers,
+                bind_host=settings.bind_host,
+                key_dir=endpoints_dir,
+                log_dir=Path(settings.log_dir),
+                api_key=_given_key(settings),
+                on_wait=_Waiting(console, settings),
+            ) as running,
+            ExitStack() as files,
+        ):
+            for process in running:
+                file = files.enter_context(published(endpoints_dir, process.endpoint(host)))
+                _say(
+                    console,
+                    f"{process.role}: {process.served_name} at http://{host}:{process.endpoint(host).port}/v1, "
+                    f"published in {file}, log {process.server.log_file}",
+                )
+            _watch(running)
+    except _Stopped as stop:
+        _say(console, f"{signal.Signals(stop.number).name}: servers stopped")
+        return 128 + stop.number
+    return 0
+
+
+class _Stopped(BaseException):
+    """A signal asked for the end. Not an Exception, so that nothing on the way takes it for a failure."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _Waiting:
+    """Says now and then what is waited for."""
+
+    def __init__(self, console: Console, settings: ServeSettings) -> None:
+        self._console, self._limit_s = console, settings.servers.start_timeout_s
+        self._next_s = 0.0
+
+    def __call__(self, role: Role, elapsed_s: float) -> None:
+        if elapsed_s >= self._next_s:
+            self._next_s = elapsed_s + _SHOW_EVERY_S
+            _say(self._console, f"{role}: loading, {elapsed_s:.0f} s (limit {self._limit_s:g} s)")
+
+
+def _watch(running: Sequence[RoleProcess]) -> None:
+    while True:
+        for process in running:
+            if not process.server.is_alive:
+                raise ServerFailed(
+                    f"the {process.role} server ended: {process.server.last_words()}; see {process.server.log_file}"
+                )
+        time.sleep(_POLL_S)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """SIGINT and SIGTERM raise _Stopped once; further ones do not disturb the tidying up."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _sort(arguments: Sequence[str]) -> tuple[list[Role], str | None, list[str]]:
+    roles: list[Role] = []
+    others: list[str] = []
+    overrides: list[str] = []
+    for argument in arguments:
+        if argument in ROLES and not others:
+            roles += [role for role in ROLES if role == argument]
+        else:
+            (overrides if "=" in argument else others).append(argument)
+    if not roles or len(set(roles)) < len(roles):
+        raise UserError(f"name each server once, first of all: {', '.join(ROLES)} (--help has examples)")
+    if len(others) > 1 or (others and len(roles) > 1):
+        raise UserError(
+            f"cannot read {others[-1]!r}: one CHECKPOINT goes with one role, the rest is KEY=VALUE"
+        )
+    return roles, others[0] if others else None, overrides
+
+
+def _model_folder(checkpoint: str) -> str:
+    """A run folder stands for its newest checkpoint, merged."""
+    is_run = (Path(checkpoint) / "checkpoints").is_dir()
+    return str(merge(Path(checkpoint))) if is_run else checkpoint
+
+
+def _given_key(settings: ServeSettings) -> str | None:
+    variable = settings.api_key_env
+    if variable is None:
+        return None
+    return checked_key(os.environ.get(variable, ""), f"environment variable {variable} (api_key_env)")
+
+
+def _say(console: Console, message: str) -> None:
+    console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
