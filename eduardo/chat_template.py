@@ -58,7 +58,13 @@ class ChatTemplate:
         self._kwargs = dict(template_kwargs or {})
         self._controls = _control_strings(tokenizer)
         self._has_system_role = self._accepts_system_role()
-        self.report = self._probe()
+        try:
+            self.report = self._probe()
+        except TemplateError as error:
+            raise UserError(
+                f"{tokenizer.name_or_path}: the chat template refuses a dialogue of user and assistant ({error}), "
+                "so a tutor cannot be trained with it"
+            ) from error
 
     @property
     def thinking_mode(self) -> ThinkingMode:

@@ -26,7 +26,7 @@ def sampled(ledger: TokenLedger, ids: list[int]) -> None:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 class TestEveryFamily:
-    def test_probe_reports_thinking_system_role_and_history(self, name: str) -> None:
+    def test_c02_c04_probe_reports_thinking_system_role_and_history(self, name: str) -> None:
         report = FAMILIES[name].report
         expected = ThinkingMode.PREFILLED if name == "prefilled" else ThinkingMode.OPTIONAL
         assert report.thinking_mode is expected
@@ -86,6 +86,33 @@ class TestEveryFamily:
         hostile = template.encode_user_turn(f"x {control} y", after_id=None)
         assert hostile.count(control_id) == plain.count(control_id)
         assert f"x {control} y" in template._tokenizer.decode(hostile)
+
+
+def test_c02_a_template_that_rewrites_history_changes_no_id_of_an_earlier_turn() -> None:
+    template, tokenizer = FAMILIES["rewriting"], FAMILIES["rewriting"]._tokenizer
+    answered = [*OPENING, {"role": "assistant", "content": "<think>r</think>a1"}]
+    asked = [*answered, {"role": "user", "content": "Why?"}]
+    before, after = (tokenizer.apply_chat_template(chat, tokenize=False) for chat in (OPENING, asked))
+    assert after.startswith(before)
+    assert "<think>r</think>" not in after  # so its rendering of the dialogue is not what was sampled
+    ledger = TokenLedger(template, OPENING, max_response_tokens=1000)
+    turn = ids_of("<think>r</think>a1<|im_end|>", "rewriting")
+    sampled(ledger, turn)
+    held = list(ledger.ids)
+    assert ledger.add_user_turn("Why?")
+    assert ledger.ids[: len(held)] == held
+    assert ledger.response_ids[: len(turn)] == turn
+    assert ledger.response_mask[: len(turn)] == [1] * len(turn)
+
+
+def test_c05_the_mask_marks_exactly_what_was_sampled_and_never_nothing() -> None:
+    ledger = TokenLedger(FAMILIES["header"], OPENING, max_response_tokens=1000)
+    turns = [ids_of("Why?<|eot|>", "header"), ids_of("Go on.<|eot|>", "header")]
+    sampled(ledger, turns[0])
+    ledger.add_user_turn("Because.")
+    sampled(ledger, turns[1])
+    assert sum(ledger.response_mask) == sum(map(len, turns))
+    assert ledger.response_mask[0] == ledger.response_mask[-1] == 1
 
 
 class TestLedger:
@@ -150,6 +177,21 @@ class TestReplies:
 
 
 class TestRefusals:
+    @pytest.mark.parametrize(
+        "refused",
+        ["messages[0].role != 'assistant'", "messages[-1].role == 'user' and messages | length > 2"],
+    )
+    def test_c04_a_template_that_refuses_every_dialogue_is_named_at_start_up(self, refused: str) -> None:
+        tokenizer = build_tokenizer(
+            "{% if "
+            + refused
+            + " %}{{ raise_exception('Roles must alternate') }}{% endif %}"
+            + TEMPLATES["header"]
+        )
+        tokenizer.name_or_path = "some/model"
+        with pytest.raises(UserError, match=r"some/model: .*Roles must alternate"):
+            ChatTemplate(tokenizer)
+
     @pytest.mark.parametrize(
         ("template", "message"),
         [

@@ -1,6 +1,8 @@
 """A checkpoint folder is complete or is not used: whatever is cut, missing or half-written is skipped and named."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -51,7 +53,7 @@ def test_a_folder_without_checkpoints_has_none(tmp_path, skipped):
         (lambda folder: (folder / "actor" / "model.pt").write_bytes(b"w"), "model.pt is cut short"),
     ],
 )
-def test_a_damaged_one_is_skipped_and_named(tmp_path, skipped, damage, why):
+def test_r02_a_damaged_one_is_skipped_and_named(tmp_path, skipped, damage, why):
     save(tmp_path, 1)
     folder = save(tmp_path, 2)
     damage(folder)
@@ -67,20 +69,40 @@ def test_one_that_was_never_renamed_is_skipped(tmp_path, skipped):
     assert newest(tmp_path, skipped) == 1
 
 
-def test_a_pointer_to_a_missing_folder_does_not_mislead(tmp_path, skipped):
+def test_r02_a_pointer_to_a_missing_folder_does_not_mislead(tmp_path, skipped):
     save(tmp_path, 1)
     shutil.rmtree(save(tmp_path, 2))
     assert (tmp_path / POINTER).read_text() == "2"
     assert newest(tmp_path, skipped) == 1
 
 
-def test_a_writer_that_fails_leaves_nothing_and_the_previous_one_usable(tmp_path, skipped):
+def test_r02_a_full_disk_leaves_nothing_and_the_previous_one_usable(tmp_path, skipped):
     save(tmp_path, 1)
     with pytest.raises(OSError, match="No space left"), checkpoints.writing(tmp_path, 2, STATE) as folder:
         (folder / "half").write_bytes(b"x")
         raise OSError(28, "No space left on device")
     assert newest(tmp_path, skipped) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["global_step_1", POINTER]
+
+
+def test_r02_a_process_killed_while_it_writes_leaves_the_previous_one_in_use(tmp_path, skipped):
+    save(tmp_path, 1)
+    code = (
+        "import pathlib, sys, time\n"
+        "from eduardo.verl_adapter import checkpoints\n"
+        f"with checkpoints.writing(pathlib.Path({str(tmp_path)!r}), 2, {{}}) as folder:\n"
+        "    (folder / 'actor.pt').write_bytes(b'half')\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "writing\n"
+        writer.kill()
+    assert newest(tmp_path, skipped) == 1
+    assert "global_step_2.tmp" in skipped[0]
+    save(tmp_path, 2)
+    assert newest(tmp_path, skipped) == 2
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_saving_a_step_again_replaces_it(tmp_path, skipped):
@@ -90,7 +112,7 @@ def test_saving_a_step_again_replaces_it(tmp_path, skipped):
     assert newest(tmp_path, skipped) == 1
 
 
-def test_old_ones_go_only_when_enough_newer_ones_are_complete(tmp_path):
+def test_r02_old_ones_go_only_when_enough_newer_ones_are_complete(tmp_path):
     for step in (1, 2, 3):
         save(tmp_path, step)
     (tmp_path / "global_step_3" / MARKER).unlink()

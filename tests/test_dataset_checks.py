@@ -60,7 +60,7 @@ def test_several_variants_of_one_problem_are_no_duplicates():
     assert outcome(read(row(), row(variant="What is 7 + 1?", key="8"))) == ([1, 2], [])
 
 
-def test_all_rows_with_contradicting_answers_are_refused():
+def test_d03_all_rows_with_contradicting_answers_are_refused():
     split = read(row(), row(), row(answer="6"), row(problem="What is 1 + 1?", answer="2"))
     assert outcome(split) == ([4], [(1, Rule.CONFLICT), (2, Rule.CONFLICT), (3, Rule.CONFLICT)])
     assert (

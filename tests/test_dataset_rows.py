@@ -55,7 +55,7 @@ def row_of(pair: TransferPair, index: int = 0, **extras: object) -> dict:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(pairs(), min_size=1, max_size=4))
-def test_every_pair_survives_parquet_however_it_is_read(tmp_path_factory, some):
+def test_d01_every_pair_survives_parquet_however_it_is_read(tmp_path_factory, some):
     path = tmp_path_factory.mktemp("rows") / "f.parquet"
     assert write_rows(path, (row_of(pair, index) for index, pair in enumerate(some))) == len(some)
     table = pq.read_table(path)
@@ -104,7 +104,7 @@ def test_only_extra_info_is_needed_to_read_a_pair_back():
         from_row({"extra_info": {"id": "id", "problem": None}})
 
 
-def test_columns_without_a_field_travel_as_json_text(tmp_path: Path):
+def test_d01_columns_without_a_field_travel_as_json_text(tmp_path: Path):
     extras = {"big": 2**70, "nested": {"b": [1, "1"], "a": None}, "empty": {}, "half": "\ud800", "rate": 0.5}
     path = tmp_path / "f.parquet"
     write_rows(
@@ -114,6 +114,19 @@ def test_columns_without_a_field_travel_as_json_text(tmp_path: Path):
     first, second, third = (row["extra_info"]["extras"] for row in pq.read_table(path).to_pylist())
     assert json.loads(first) == extras
     assert (second, third) == ("{}", '{"nan":null}')
+
+
+@pytest.mark.parametrize(
+    "values", [[5, "5"], [2**70, 1], [{}, {"a": 1}], [[], [1]], [None, True], ["{", 0.5]]
+)
+def test_d01_a_column_may_hold_values_that_parquet_would_refuse_or_change(
+    tmp_path: Path, values: list[object]
+):
+    path = tmp_path / "f.parquet"
+    rows = [{"a": values[0], "b": 2, "pre": {"s": 0.5}}, {"a": values[1]}]
+    write_rows(path, (row_of(simple_pair(), i, **extras) for i, extras in enumerate(rows)))
+    for read in (pq.read_table(path).to_pylist(), pd.read_parquet(path).to_dict("records")):
+        assert [json.loads(row["extra_info"]["extras"]) for row in read] == rows
 
 
 def test_an_empty_file_keeps_its_schema_and_same_rows_give_same_bytes(tmp_path: Path):

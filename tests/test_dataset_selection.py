@@ -107,7 +107,7 @@ TWIN = TRAIN_STORY.replace("Janet", "Omar").replace("3", "12").replace("4", "30"
     "copy", [TRAIN_STORY, TWIN, TRAIN_STORY.replace("at the market", "at the  corner market.")]
 )
 @pytest.mark.parametrize("column", ["problem", "transfer_problem"])
-def test_the_test_set_wins_over_copies_and_twins_in_the_train_split(copy, column):
+def test_d03_the_test_set_wins_over_copies_and_twins_in_the_train_split(copy, column):
     train = [row(0, problem=TRAIN_STORY), *(row(i) for i in range(1, 6))]
     selection = choose(train, [row(100, split="test", **{column: copy}), *TESTS[1:]])
     assert [(one.where.row, one.rule) for one in selection.dropped_train] == [(1, Rule.NEAR_TEST)]
@@ -120,7 +120,7 @@ def test_a_test_row_that_is_filtered_out_still_keeps_its_twin_out_of_training():
     assert [one.rule for one in selection.dropped_train] == [Rule.NEAR_TEST]
 
 
-def test_siblings_of_one_base_problem_stay_on_one_side():
+def test_d03_siblings_of_one_base_problem_stay_on_one_side():
     family = [row(i, problem=TRAIN_STORY.replace("3", str(i + 10))) for i in range(4)]
     for seed in range(20):
         selection = choose([*family, *(row(i) for i in range(4, 12))], TESTS, seed=seed, num_val=4)
@@ -174,7 +174,7 @@ def test_caps_keep_file_order_and_count_the_rest():
     assert Counter(one.rule for one in selection.dropped_test) == {Rule.NOT_SAMPLED: 1}
 
 
-def test_the_seed_decides_and_the_order_of_the_file_does_not():
+def test_d03_the_seed_decides_and_the_order_of_the_file_does_not():
     pairs = [row(i) for i in range(30)]
     again = choose(list(reversed(pairs)), TESTS)
     assert rows(choose(pairs, TESTS).val) == rows(again.val)

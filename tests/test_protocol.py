@@ -44,7 +44,7 @@ def parse(
         ("", OPTIONAL),
     ],
 )
-def test_the_end_of_the_rendered_prompt_decides_the_mode(tail: str, mode: ThinkingMode) -> None:
+def test_t01_the_end_of_the_rendered_prompt_decides_the_mode(tail: str, mode: ThinkingMode) -> None:
     assert detect_thinking_mode("<|im_start|>user\nHi<|im_end|>\n" + tail) is mode
 
 
@@ -73,7 +73,7 @@ def test_a_student_that_writes_tags_does_not_change_the_mode() -> None:
         (NONE, "3 < 5 and 7 > 2", "3 < 5 and 7 > 2", ""),
     ],
 )
-def test_well_formed_turns(mode: ThinkingMode, raw: str, text: str, thinking: str) -> None:
+def test_t01_well_formed_turns(mode: ThinkingMode, raw: str, text: str, thinking: str) -> None:
     turn = parse(raw, mode)
     assert (turn.text, turn.thinking, turn.faults) == (text, thinking, ())
 
@@ -109,7 +109,7 @@ def test_unpaired_tags_hide_rather_than_show(mode: ThinkingMode, raw: str, text:
     ("mode", "raw"),
     [(PREFILLED, "half a plan"), (OPTIONAL, "<think>half a plan"), (PREFILLED, "<think>half a plan")],
 )
-def test_a_turn_cut_off_inside_its_thinking_shows_nothing(mode: ThinkingMode, raw: str) -> None:
+def test_t02_a_turn_cut_off_inside_its_thinking_shows_nothing(mode: ThinkingMode, raw: str) -> None:
     turn = parse(raw, mode, finish=LENGTH)
     assert (turn.text, turn.thinking, turn.faults) == ("", "half a plan", TRUNCATED)
 

@@ -1,4 +1,4 @@
-"""500 dialogues through a classroom server that fails half of all requests in one way or another.
+"""500 dialogues through a classroom server that fails half of all requests, or is gone for a minute.
 
 Every dialogue is scored exactly as without faults or is void; none is missing, and no fault becomes a reward.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import threading
+import time
 import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -53,14 +55,14 @@ RECIPE = RecipeSettings.model_validate(settings_of("recipe/embedded.yaml"))
 GRADER = GraderSettings.model_validate(settings_of("grader/default.yaml"))
 
 
-def client(base_url: str, model: str) -> ChatClient:
-    """The shipped settings, but so few retries that some requests are lost for good."""
-    endpoint = {
-        **settings_of("endpoint/default.yaml"),
-        "base_url": base_url,
-        "model": model,
-        "max_retries": 4,
-    }
+OUTAGE_S = 60.0
+FEW_RETRIES = {"max_retries": 4}  # so few that some requests are lost for good
+
+
+def client(base_url: str, model: str, changes: Mapping[str, Any]) -> ChatClient:
+    """The shipped settings with changes."""
+    address = {"base_url": base_url, "model": model}
+    endpoint = {**settings_of("endpoint/default.yaml"), **address, **changes}
     return ChatClient(EndpointSettings.model_validate(endpoint))
 
 
@@ -72,6 +74,12 @@ def pair(number: int) -> TransferPair:
         for p, kind in ((sim.source, ItemKind.SOURCE), (sim.variant, ItemKind.TRANSFER))
     )
     return TransferPair(id=f"soak-{number}", source=source, variant=variant)
+
+
+def get(url: str) -> dict[str, Any]:
+    with urllib.request.urlopen(url, timeout=10) as reply:
+        state: dict[str, Any] = json.load(reply)
+    return state
 
 
 def admin(base_url: str, plan: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -86,10 +94,13 @@ def admin(base_url: str, plan: Mapping[str, Any] | None = None) -> dict[str, Any
     return state
 
 
-async def run_all(base_url: str, file: Path) -> None:
+async def run_all(base_url: str, file: Path, changes: Mapping[str, Any] = FEW_RETRIES) -> None:
     """All dialogues at once, each on disk as soon as it is scored."""
     writer = DialogueWriter(file)
-    async with client(base_url, STUDENT_MODEL) as to_student, client(base_url, JUDGE_MODEL) as to_judge:
+    async with (
+        client(base_url, STUDENT_MODEL, changes) as to_student,
+        client(base_url, JUDGE_MODEL, changes) as to_judge,
+    ):
         student, judge = Student(to_student, RECIPE), Judge(to_judge, RECIPE.judge)
         with Grader(GRADER) as grader:
 
@@ -122,18 +133,29 @@ def by_id(dialogues: Iterable[ScoredDialogue]) -> dict[str, ScoredDialogue]:
     return {dialogue.pair_id: dialogue for dialogue in dialogues}
 
 
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoredDialogue]:
+    """All dialogues without any fault."""
+    file = tmp_path_factory.mktemp("soak") / "clean.jsonl"
+    with process.running() as base_url:
+        asyncio.run(run_all(base_url, file))
+    dialogues = by_id(read_dialogues(file))
+    assert len(dialogues) == NUM_DIALOGUES
+    assert not any(dialogue.is_void for dialogue in dialogues.values())
+    return dialogues
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_w02_every_dialogue_is_scored_as_without_faults_or_void_and_none_is_missing(tmp_path: Path) -> None:
+def test_w02_every_dialogue_is_scored_as_without_faults_or_void_and_none_is_missing(
+    tmp_path: Path, clean: dict[str, ScoredDialogue]
+) -> None:
     with process.running(options=["--admin"]) as base_url:
-        asyncio.run(run_all(base_url, tmp_path / "clean.jsonl"))
         admin(base_url, FAULTS)
         asyncio.run(run_all(base_url, tmp_path / "faulty.jsonl"))
         num_injected = admin(base_url)["num_injected"]
-    clean, faulty = (by_id(read_dialogues(tmp_path / name)) for name in ("clean.jsonl", "faulty.jsonl"))
+    faulty = by_id(read_dialogues(tmp_path / "faulty.jsonl"))
     assert clean.keys() == faulty.keys()
-    assert len(clean) == NUM_DIALOGUES
-    assert not any(dialogue.is_void for dialogue in clean.values())
     void = {name for name, dialogue in faulty.items() if dialogue.is_void}
     changed = [name for name in faulty if name not in void and to_json(faulty[name]) != to_json(clean[name])]
     assert changed == []
@@ -144,3 +166,42 @@ def test_w02_every_dialogue_is_scored_as_without_faults_or_void_and_none_is_miss
     print(
         f"{len(void)} of {NUM_DIALOGUES} void; faults: {num_injected}"
     )  # for -s: the figures of docs/trust.md
+
+
+def restart(server: process.ClassroomProcess, *, after_requests: int) -> process.ClassroomProcess:
+    """Kill the server once it has got so many requests; start another one on its port after the outage."""
+    health = server.base_url.removesuffix("/v1") + "/health"
+    while get(health)["num_requests"] < after_requests:
+        time.sleep(0.05)
+    server.child.kill()
+    server.child.wait()
+    time.sleep(OUTAGE_S)
+    return process.start(port=int(server.base_url.removesuffix("/v1").rpartition(":")[2]))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_k01_a_server_that_is_gone_for_60_s_costs_no_dialogue(
+    tmp_path: Path, clean: dict[str, ScoredDialogue]
+) -> None:
+    file = tmp_path / "restarted.jsonl"
+    first = process.start()
+    second: list[process.ClassroomProcess] = []
+    num_turns = sum(len(dialogue.transcript.student_turns) - 1 for dialogue in clean.values())
+    outage = threading.Thread(
+        target=lambda: second.append(restart(first, after_requests=num_turns // 2)), daemon=True
+    )
+    try:
+        outage.start()
+        started = time.monotonic()
+        asyncio.run(run_all(first.base_url, file, changes={}))
+        took_s = time.monotonic() - started
+        outage.join()
+    finally:
+        for server in (first, *second):
+            server.stop()
+    restarted = by_id(read_dialogues(file))
+    assert took_s > OUTAGE_S
+    assert restarted.keys() == clean.keys()
+    assert [name for name in clean if to_json(restarted[name]) != to_json(clean[name])] == []
+    print(f"{len(restarted)} dialogues over an outage of {OUTAGE_S:.0f} s in {took_s:.0f} s, none void")
