@@ -7,19 +7,23 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from eduardo.console import run_main
 from eduardo.errors import UserError
+from eduardo.model_card import write_card
 from eduardo.verl_adapter.checkpoints import Checkpoint, newest_complete, open_checkpoint
 
 _EPILOG = """\
 examples:
   python -m eduardo.merge runs/demo                        # newest complete checkpoint, into runs/demo/merged/step_N
   python -m eduardo.merge runs/demo --step 20 --out-dir models/ours
+  python -m eduardo.merge runs/demo --evaluation runs/evaluation   # once more, with that evaluation in the model card
 
 The folder holds weights, tokenizer and chat template; vLLM and transformers load it. A checkpoint of one rank keeps the
 precision it was saved in; one of several ranks is put together by verl's own merger, which writes bfloat16.
+README.md in it is a model card from the run's own files; merging again keeps the weights and renews the card.
 """
 
 
@@ -35,19 +39,41 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--out-dir", type=Path, help="where to write the model; RUN/merged/step_N unless given"
     )
+    parser.add_argument(
+        "--evaluation",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="output folder of `eduardo evaluate` whose figures go into the card (RUN/evaluation always does)",
+    )
     arguments = parser.parse_args(argv)
-    print(merge(arguments.run, step=arguments.step, out_dir=arguments.out_dir))
+    print(
+        merge(arguments.run, step=arguments.step, out_dir=arguments.out_dir, evaluations=arguments.evaluation)
+    )
     return 0
 
 
-def merge(run: Path, *, step: int | None = None, out_dir: Path | None = None) -> Path:
-    """Merge one checkpoint of `run` and return the model folder; one that is already there is kept.
+def merge(
+    run: Path, *, step: int | None = None, out_dir: Path | None = None, evaluations: Sequence[Path] = ()
+) -> Path:
+    """Merge one checkpoint of `run` and return the model folder; one that is already there gets a new card only.
 
-    The folder is complete or absent. Raises UserError when the run has no such checkpoint.
+    The folder is complete or absent. Raises UserError when the run has no such checkpoint, or an evaluation no report.
     """
+    reports = [
+        *([run / "evaluation"] if (run / "evaluation" / "report.json").is_file() else []),
+        *evaluations,
+    ]
+    missing = [folder for folder in evaluations if not (folder / "report.json").is_file()]
+    if missing:
+        raise UserError(
+            f"--evaluation {missing[0]}: no report.json there; name an output folder of `eduardo evaluate`"
+        )
     checkpoint = find_checkpoint(run, step)
     target = out_dir or run / "merged" / f"step_{checkpoint.step}"
     if (target / "config.json").is_file():
+        _write_card(run, target, checkpoint, reports)
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -55,11 +81,20 @@ def merge(run: Path, *, step: int | None = None, out_dir: Path | None = None) ->
     try:
         _write_model(checkpoint.path / "actor", draft)
         draft.rename(target)
+        _write_card(run, target, checkpoint, reports)
     except OSError as error:
         raise UserError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return target
+
+
+def _write_card(run: Path, target: Path, checkpoint: Checkpoint, evaluations: Sequence[Path]) -> None:
+    """A model without a card is still a model."""
+    try:
+        write_card(run, target, step=checkpoint.step, evaluations=evaluations)
+    except UserError as error:
+        print(f"no model card: {error}", file=sys.stderr)
 
 
 def find_checkpoint(run: Path, step: int | None) -> Checkpoint:

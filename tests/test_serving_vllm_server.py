@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eduardo.serving import vllm_server
 from eduardo.errors import UserError
+from eduardo.serving import vllm_server
 
 pytestmark = pytest.mark.skipif(
     find_spec("vllm") is None, reason="the training requirements are not installed"

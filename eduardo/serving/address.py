@@ -11,12 +11,13 @@ import psutil
 _ANYWHERE = "192.0.2.1"
 
 
-def own_address() -> str:
-    """The address on the route to the node that started this Slurm job, else on the default route.
+def own_address(towards: str | None = None) -> str:
+    """The address on the route to `towards`, else to the node that started this Slurm step, else on the default route.
 
-    Without any route it is that of the first interface that is up, and loopback where there is none.
+    A host that cannot be resolved, and this machine itself, are passed over. Without any route it is that of the
+    first interface that is up, and loopback where there is none.
     """
-    for target in (os.environ.get("SLURM_LAUNCH_NODE_IPADDR"), _ANYWHERE):
+    for target in (towards, os.environ.get("SLURM_LAUNCH_NODE_IPADDR"), _ANYWHERE):
         address = _address_towards(target) if target else None
         if address and not address.startswith("127."):
             return address

@@ -113,8 +113,8 @@ def find_published(folder: Path, role: Role, *, config_key: str) -> PublishedEnd
     if known:
         last = max(known, key=lambda endpoint: endpoint.started)
         return (
-            f"{folder / last.file_name}: the {role} server at {last.host}:{last.port} (started {last.started}) "
-            f"does not answer: start one with `python -m eduardo.serve {role}`, and delete this file if that one is gone"
+            f"{folder / last.file_name}: the {role} server at {last.host}:{last.port} (started {last.started}) does "
+            f"not answer: start one with `python -m eduardo.serve {role}`, and delete this file when that one is gone"
         )
     return (
         f"no {role} server is published in {folder}: start one with `python -m eduardo.serve {role}` "
