@@ -9,6 +9,7 @@ from typing import Literal
 
 from eduardo.classroom import process
 from eduardo.config import ClassroomSettings
+from eduardo.errors import UserError
 from eduardo.serving import vllm_server
 from eduardo.serving.endpoint_file import find
 from eduardo.serving.gpus import visible_gpus
@@ -22,13 +23,14 @@ def running_classroom(
     *,
     log_dir: Path,
     wait_s: float = 0,
+    host: str = vllm_server.LOOPBACK,
     roles: Sequence[Literal["student", "judge"]] = ("student", "judge"),
 ) -> Iterator[ClassroomSettings]:
     """The settings with the addresses at which student and judge now answer.
 
     Endpoints that run elsewhere (`server.kind: none`) are left as they are; one that is `published:FOLDER` is looked
-    up there, and awaited up to `wait_s`. Nobody but `roles` is looked up or served alone. Raises UserError when a
-    server does not come up or is not found.
+    up there, and awaited up to `wait_s`. Nobody but `roles` is looked up or served alone. Servers of our own listen on
+    `host`. Raises UserError when a server does not come up or is not found.
     """
     server = settings.server
     if server.kind == "none":
@@ -39,10 +41,15 @@ def running_classroom(
         yield settings.model_copy(update=found)
     elif server.kind == "simulated":
         with process.start(
-            port=server.port, timeout_s=server.start_timeout_s, options=server.options
+            host=host, port=server.port, timeout_s=server.start_timeout_s, options=server.options
         ) as classroom:
             yield _at(settings, classroom.base_url)
     elif server.kind == "vllm":
+        if host != vllm_server.LOOPBACK:
+            raise UserError(
+                "classroom.server.kind=vllm serves this machine only: several nodes need servers with a key, "
+                "classroom=vllm_colocated or `python -m eduardo.serve`"
+            )
         names = list(dict.fromkeys([settings.student.model, settings.judge.model]))
         with vllm_server.start(
             str(server.model_path),
@@ -58,7 +65,7 @@ def running_classroom(
         with running_roles(
             roles,
             server.servers,
-            bind_host=vllm_server.LOOPBACK,
+            bind_host=host,
             key_dir=Path(server.key_dir),
             log_dir=log_dir,
             num_kept_gpus=server.policy_gpus,

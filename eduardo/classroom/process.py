@@ -51,14 +51,16 @@ class ClassroomProcess:
         self.stop()
 
 
-def start(*, port: int = 0, timeout_s: float = 60.0, options: Sequence[str] = ()) -> ClassroomProcess:
-    """Starts the server on loopback and returns once it answers.
+def start(
+    *, host: str = "127.0.0.1", port: int = 0, timeout_s: float = 60.0, options: Sequence[str] = ()
+) -> ClassroomProcess:
+    """Starts the server on an address of this machine and returns once it answers.
 
     `port` 0 takes a free one. `options` are further options of `python -m eduardo.classroom serve`. The
     server watches this process and ends with it, even after a SIGKILL. Raises UserError when the port is
     taken or the server does not come up in time.
     """
-    command = [sys.executable, "-m", "eduardo.classroom", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    command = [sys.executable, "-m", "eduardo.classroom", "serve", "--host", host, "--port", str(port)]
     command += ["--parent-pid", str(os.getpid()), *options]
     # A session of its own: Ctrl-C reaches the caller only, which may need the server to finish a step.
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)

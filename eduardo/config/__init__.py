@@ -1,7 +1,16 @@
-"""The configuration of a training run: composed with Hydra, then checked as a whole before anything starts."""
+"""The configuration of a run: composed with Hydra, then checked as a whole before anything starts."""
 
 from eduardo.config.compose import compose
-from eduardo.config.settings import ClassroomSettings, RunSettings, TrainSettings
+from eduardo.config.load import load_settings
+from eduardo.config.settings import ClassroomSettings, ClusterSettings, RunSettings, TrainSettings
 from eduardo.config.validate import validate
 
-__all__ = ["ClassroomSettings", "RunSettings", "TrainSettings", "compose", "validate"]
+__all__ = [
+    "ClassroomSettings",
+    "ClusterSettings",
+    "RunSettings",
+    "TrainSettings",
+    "compose",
+    "load_settings",
+    "validate",
+]

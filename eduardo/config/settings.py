@@ -37,6 +37,15 @@ class RunSettings(Settings):
     env: EnvironmentVariables
 
 
+class ClusterSettings(Settings):
+    """How a run spreads over the nodes of a Slurm job."""
+
+    join_timeout_s: Seconds  # until Ray has all nodes
+    head_address: str | None  # of the first node for the others; None: the one on its route to them
+    temp_dir: Annotated[str, Field(pattern=r"^/.{0,29}$")]  # on each node; Ray's sockets need a short path
+    requeue: bool  # SIGUSR1 (sbatch --signal) saves, ends and puts the job back into the queue
+
+
 class ServerSettings(Settings):
     """A classroom server that the run starts and stops itself."""
 
@@ -99,5 +108,6 @@ class TrainSettings(Settings):
     classroom: ClassroomSettings
     rubric: RubricSettings
     run: RunSettings
+    cluster: ClusterSettings
     preflight: PreflightSettings
     planning: PlanningSettings

@@ -19,13 +19,16 @@ _FOUND = ("base_url", "model", "api_key_env", "api_key_file")  # what a started 
 
 
 @contextmanager
-def classroom(config: DictConfig, settings: TrainSettings, run_dir: Path) -> Iterator[TrainSettings]:
+def classroom(
+    config: DictConfig, settings: TrainSettings, run_dir: Path, *, host: str
+) -> Iterator[TrainSettings]:
     """Starts the classroom's own servers if it has any; yields the settings with the addresses that they got.
+    They listen on `host`, where every node of the run has to reach them.
 
     `config` gets them too, and the GPUs that the servers leave to the policy. Of keys it holds only where they lie.
     """
     with running_classroom(
-        settings.classroom, log_dir=run_dir, wait_s=settings.run.endpoint_wait_s
+        settings.classroom, log_dir=run_dir, wait_s=settings.run.endpoint_wait_s, host=host
     ) as answering:
         for role in ("student", "judge"):
             endpoint: EndpointSettings = getattr(answering, role)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from omegaconf import DictConfig
 from rich.console import Console
@@ -17,13 +15,15 @@ from eduardo.config.steps import num_steps
 from eduardo.errors import EduardoError, UserError
 from eduardo.train.curves import draw_curves
 from eduardo.train.failure import RunStatus, error_line, read_status
-from eduardo.train.process import TrainingProcess
+from eduardo.train.placement import Placement, requeue_job
+from eduardo.train.process import TrainingProcess, run_environment
 from eduardo.train.progress import RunProgress
 from eduardo.train.run_folder import RunFolder
 from eduardo.train.services import check_endpoints, classroom
+from eduardo.train.stop_request import StopRequest, stop_signals
 from eduardo.verl_adapter.checkpoints import newest_complete
 from eduardo.verl_adapter.journal import JournalReader, read_journal
-from eduardo.verl_adapter.stop import clear_stop, request_stop
+from eduardo.verl_adapter.stop import clear_stop
 
 POLL_S = 0.5
 SIGNAL_STATUS = 128  # plus the signal's number, as shells report it
@@ -42,19 +42,24 @@ def run_session(config: DictConfig, settings: TrainSettings) -> int:
             f"{folder.path} is finished: name another run.dir, or more steps", highlight=False, soft_wrap=True
         )
         return 0
-    with classroom(config, settings, folder.path) as settings:
+    placement = Placement(config, settings.cluster)
+    with classroom(config, settings, folder.path, host=placement.host) as settings:
         check_endpoints(settings.classroom, settings.recipe, wait_s=settings.run.endpoint_wait_s)
         folder.prepare(config, settings)
         clear_stop(folder.path)
         console.print(f"run folder {folder.path}, log {folder.log}", highlight=False, soft_wrap=True)
-        stop = _StopRequest(folder)
+        stop = StopRequest(folder)
+        run = _Run(config, settings, folder, stop, console)
+        first_step = run.first_step
         log_start = folder.log.stat().st_size if folder.log.exists() else 0
-        with _signals(stop):
-            status = _train(config, settings, folder, stop, console)
+        with stop_signals(stop):
+            status = run.train(placement)
     draw_curves(read_journal(folder.metrics), folder.path / "curves.png")
     ended = read_status(folder.status)
     if stop.signal_number is not None and not (ended and ended.failed):
         console.print(_how_it_stopped(status, ended), highlight=False)
+        if stop.signal_number == signal.SIGUSR1 and settings.cluster.requeue:
+            requeue_job(console, progress=ended is not None and ended.step > first_step)
         return SIGNAL_STATUS + stop.signal_number
     if status == 0 and ended and not ended.failed:
         console.print(f"finished after step {ended.step}: {folder.path}", highlight=False, soft_wrap=True)
@@ -62,27 +67,50 @@ def run_session(config: DictConfig, settings: TrainSettings) -> int:
     raise _failure(folder, status, ended, log_start)
 
 
-def _train(
-    config: DictConfig, settings: TrainSettings, folder: RunFolder, stop: _StopRequest, console: Console
-) -> int | None:
-    """Exit status of the training process; None when it was killed."""
-    process = TrainingProcess(folder, settings.run.env)
-    try:
-        with RunProgress(
-            console, total_steps=num_steps(config), first_step=_first_step(folder, settings)
-        ) as progress:
-            journal = JournalReader(folder.metrics, from_end=True)
-            while not stop.now:
-                status = process.wait(POLL_S)
-                for line in journal.new_lines():
-                    progress.show(line)
-                for message in stop.take_messages():
-                    progress.say(message)
-                if status is not None:
-                    return status
-            return None
-    finally:
-        process.close(gently=not stop.now)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    config: DictConfig
+    settings: TrainSettings
+    folder: RunFolder
+    stop: StopRequest
+    console: Console
+
+    @property
+    def first_step(self) -> int:
+        return _first_step(self.folder, self.settings)
+
+    def train(self, placement: Placement) -> int | None:
+        """Exit status of the training process; None when it was killed or not even started."""
+        env = run_environment(self.folder, self.settings.run.env)
+        cluster = placement.ray_cluster(env, self.folder.log)
+        if cluster is None:
+            return self._watch(env, fault=lambda: None)
+        with cluster:
+            self.console.print(f"Ray on {', '.join(cluster.nodes)}", highlight=False, soft_wrap=True)
+            if not cluster.gather(lambda: self.stop.now):
+                return None
+            return self._watch({**env, "RAY_ADDRESS": cluster.address}, fault=cluster.fault)
+
+    def _watch(self, env: Mapping[str, str], *, fault: Callable[[], str | None]) -> int | None:
+        """Follows the training process to its end. Raises TrainingFailed when there is a `fault` of its nodes."""
+        process = TrainingProcess(self.folder, env, temp_root=self.settings.cluster.temp_dir)
+        total_steps = num_steps(self.config)
+        try:
+            with RunProgress(self.console, total_steps=total_steps, first_step=self.first_step) as progress:
+                journal = JournalReader(self.folder.metrics, from_end=True)
+                while not self.stop.now:
+                    status = process.wait(POLL_S)
+                    for line in journal.new_lines():
+                        progress.show(line)
+                    for message in self.stop.take_messages():
+                        progress.say(message)
+                    if status is not None:
+                        return status
+                    if self.stop.signal_number is None and (reason := fault()) is not None:
+                        raise TrainingFailed(reason)
+                return None
+        finally:
+            process.close(gently=not self.stop.now)
 
 
 def _is_finished(config: DictConfig, settings: TrainSettings, folder: RunFolder) -> bool:
@@ -116,36 +144,3 @@ def _failure(folder: RunFolder, status: int | None, ended: RunStatus | None, log
             f"the training process was killed by {signal.Signals(-status).name}{why} (log: {folder.log})"
         )
     return TrainingFailed(f"the training process ended with status {status} (log: {folder.log})")
-
-
-@dataclass(slots=True)
-class _StopRequest:
-    """First signal: save and end; before training began there is nothing to save. Second: end at once."""
-
-    folder: RunFolder
-    signal_number: int | None = None
-    now: bool = False
-    _messages: list[str] = field(default_factory=list)
-
-    def on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.signal_number is not None or read_status(self.folder.status) is None:
-            self.now = True
-        else:
-            request_stop(self.folder.path, f"{signal.Signals(number).name} received")
-            self._messages.append("stopping: the checkpoint is saved first; once more to end at once")
-        self.signal_number = number
-
-    def take_messages(self) -> list[str]:
-        messages, self._messages = self._messages, []
-        return messages
-
-
-@contextmanager
-def _signals(stop: _StopRequest) -> Iterator[None]:
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, stop.on_signal) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

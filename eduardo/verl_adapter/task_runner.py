@@ -83,6 +83,8 @@ def main(config_path: str) -> None:
     # Ray's workers on this node inherit these; those on other nodes get them from here.
     names = [*config.run.env, "PYTHONPATH", RUN_ID_VARIABLE]
     config.ray_kwargs.ray_init.runtime_env.env_vars = {n: os.environ[n] for n in names if n in os.environ}
+    if "RAY_ADDRESS" in os.environ:  # a cluster that is there already has what it has
+        config.ray_kwargs.ray_init.update(num_cpus=None, num_gpus=None)
     validate_config(
         config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config)
     )

@@ -9,17 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import PreTrainedTokenizerFast
+from tiny_run import BATCH, NUM_PER_PROBLEM, SMALL, inputs, make_workplace
 
 from eduardo.classroom import process
-from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
-from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.dataset import from_row
 from eduardo.records import read_dialogues
 from eduardo.types import EndReason
@@ -31,23 +28,6 @@ from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2400)]
 
 START_S = 1000  # of a machine that does other things too
-BATCH, NUM_PER_PROBLEM = 2, 4
-SMALL = [
-    f"data.train_batch_size={BATCH}",
-    "actor_rollout_ref.actor.ppo_mini_batch_size=1",
-    f"actor_rollout_ref.rollout.n={NUM_PER_PROBLEM}",
-    "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4",
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=4",
-    "recipe.dialogue.prompt_tokens=1100",
-    "recipe.dialogue.max_tutor_turns=4",
-    "recipe.dialogue.tutor_turn_tokens=24",
-    "ablation=no_gates",  # an untrained tutor would always be rejected, and equal rewards teach nothing
-    "run.logprob_check_freq=1",
-    "actor_rollout_ref.rollout.temperature=1.15",  # trainer and rollout must apply it alike
-    "run.keep_checkpoints=2",
-    "trainer.total_epochs=2",
-    "trainer.val_before_train=false",
-]
 
 
 class Run:
@@ -57,11 +37,7 @@ class Run:
         self.dir = workplace / "runs" / name
         self.output = workplace / f"{name}.out"
         command = [sys.executable, "-m", "eduardo.train", f"run.dir={self.dir}", *SMALL, *overrides]
-        command += [
-            f"data.train_files={workplace / 'train.parquet'}",
-            f"data.val_files={workplace / 'val.parquet'}",
-        ]
-        command += [f"actor_rollout_ref.model.path={workplace / 'model'}"]
+        command += inputs(workplace)
         with self.output.open("wb") as out:
             self.child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=workplace)
 
@@ -113,31 +89,9 @@ def processes_of_runs(workplace):
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory):
-    """Starter problems, and an untrained tutor of the shipped tutor's kind."""
     folder = tmp_path_factory.mktemp("training")
-    command = [sys.executable, "-m", "eduardo.process_dataset", "--num-train", "5", "--num-test", "2"]
-    subprocess.run([*command, "--out-dir", str(folder / "data")], check=True, timeout=300)
-    for name in ("train", "val"):
-        (folder / f"{name}.parquet").write_bytes((folder / "data" / f"{name}.parquet").read_bytes())
-    rows = pq.read_table(folder / "train.parquet").to_pylist()
-    tokenizer = train_tokenizer((m["content"] for row in rows for m in row["prompt"]), vocab_size=400)
-    shape = ModelShape(
-        num_layers=2,
-        num_heads=2,
-        head_dim=32,
-        intermediate_size=128,
-        max_positions=2048,
-        initializer_range=0.05,
-        look_back_sharpness=0.0,
-    )
-    save_model(folder / "model", shape, tokenizer)
+    make_workplace(folder, num_train=5)
     return folder
-
-
-def save_model(folder: Path, shape: ModelShape, tokenizer: PreTrainedTokenizerFast) -> None:
-    model = build_model(shape, tokenizer, seed=0)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,22 @@
+"""Processes that outlive a SIGTERM sent to everybody.
+
+Slurm may send the SIGTERM of `scancel` to every process of a job. Those that a checkpoint is made of must still be
+there when the command, which handles it, asks for one. A blocked signal stays blocked in all descendants, whatever
+handlers they install; they are ended with SIGKILL when their time has come.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def sigterm_blocked() -> Iterator[None]:
+    """What is started in this block, and all that it starts, never sees SIGTERM."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
