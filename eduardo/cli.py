@@ -28,10 +28,14 @@ COMMANDS = {
     "train": Command(
         "eduardo.train.__main__", "train a tutor: dialogues, post-test, judge, reward, policy update"
     ),
+    "plan": Command("eduardo.plan", "estimate memory, requests and hours of a run before it gets a GPU"),
     "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
     "serve": Command("eduardo.serve", "serve student, judge or tutor with vLLM, where training finds them"),
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"
+    ),
+    "create_transfer_dataset": Command(
+        "eduardo.create_transfer_dataset", "write and check near-transfer variants of your own problems"
     ),
     "evaluate": Command("eduardo.evaluate", "measure tutors on held-out problems, with intervals"),
     "judge_bench": Command("eduardo.judge_bench.__main__", "measure a judge on labelled transcripts"),

@@ -4,6 +4,7 @@ from eduardo.planning.architecture import Architecture, LinearAttention, read_ar
 from eduardo.planning.cost import RunCost, estimate_cost
 from eduardo.planning.layout import Layout
 from eduardo.planning.memory import MemoryEstimate, checkpoint_bytes, estimate_memory
+from eduardo.planning.run import PlannedRun, num_rows
 from eduardo.planning.settings import PlanningSettings
 from eduardo.planning.workload import Workload, estimate_workload
 
@@ -12,6 +13,7 @@ __all__ = [
     "Layout",
     "LinearAttention",
     "MemoryEstimate",
+    "PlannedRun",
     "PlanningSettings",
     "RunCost",
     "Workload",
@@ -19,5 +21,6 @@ __all__ = [
     "estimate_cost",
     "estimate_memory",
     "estimate_workload",
+    "num_rows",
     "read_architecture",
 ]

@@ -42,12 +42,14 @@ class RunCost:
 
     @property
     def hours(self) -> tuple[float, float]:
-        return tuple(self.num_steps * s / 3600 for s in (self.fastest_step_s, self.slowest_step_s))  # type: ignore[return-value]
+        """From the fastest step and from the slowest."""
+        return self.num_steps * self.fastest_step_s / 3600, self.num_steps * self.slowest_step_s / 3600
 
     @property
     def gpu_hours(self) -> tuple[float, float]:
         num_gpus = self.num_policy_gpus + self.num_server_gpus
-        return tuple(num_gpus * hours for hours in self.hours)  # type: ignore[return-value]
+        low, high = self.hours
+        return num_gpus * low, num_gpus * high
 
 
 def estimate_cost(

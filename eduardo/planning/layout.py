@@ -32,7 +32,8 @@ class Layout:
     vllm_share: float  # of a GPU's memory
     frees_cache: bool  # vLLM gives its memory back while the policy is updated
     max_model_len: int
-    num_dialogues: int  # of a step
+    num_problems: int  # of a step
+    group_size: int  # dialogues per problem
 
     @classmethod
     def from_config(cls, config: DictConfig) -> Self:
@@ -67,8 +68,13 @@ class Layout:
             vllm_share=float(rollout.gpu_memory_utilization),
             frees_cache=bool(rollout.free_cache_engine),
             max_model_len=int(rollout.max_model_len),
-            num_dialogues=int(config.data.train_batch_size) * int(rollout.n),
+            num_problems=int(config.data.train_batch_size),
+            group_size=int(rollout.n),
         )
+
+    @property
+    def num_dialogues(self) -> int:
+        return self.num_problems * self.group_size
 
     @property
     def num_replicas(self) -> int:

@@ -33,10 +33,10 @@ class Workload:
 def estimate_workload(recipe: RecipeSettings, expected: ExpectedSettings, *, num_dialogues: int) -> Workload:
     """The average step."""
     limits = recipe.dialogue
-    turns = max(1.0, expected.tutor_turns_share * limits.max_tutor_turns)
     tutor_tokens = min(expected.tutor_turn_tokens, limits.tutor_turn_tokens)
     student_tokens = min(expected.student_turn_tokens, limits.student_turn_tokens)
-    response = min(turns * tutor_tokens + (turns - 1) * student_tokens, limits.response_tokens)
+    in_budget = (limits.response_tokens + student_tokens) / (tutor_tokens + student_tokens)
+    turns = max(1.0, min(expected.tutor_turns_share * limits.max_tutor_turns, in_budget))
     tested = 1 - expected.rejected_share if recipe.reward.gate == "hard" else 1.0
     majority = recipe.judge.votes // 2 + 1
     votes = NUM_CRITERIA * (majority + expected.disagreement_share)
@@ -44,7 +44,9 @@ def estimate_workload(recipe: RecipeSettings, expected: ExpectedSettings, *, num
         num_dialogues,
         turns=turns,
         sampled=turns * tutor_tokens,
-        sequence=min(expected.prompt_tokens, limits.prompt_tokens) + response,
+        sequence=min(expected.prompt_tokens, limits.prompt_tokens)
+        + turns * tutor_tokens
+        + (turns - 1) * student_tokens,
         replies=turns - 1,
         reply_tokens=student_tokens,
         post_tests=tested,
