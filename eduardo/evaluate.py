@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from omegaconf import OmegaConf
-from pydantic import ValidationError
 from rich.console import Console
 
-from eduardo.config import compose
 from eduardo.console import run_main
 from eduardo.errors import UserError
+from eduardo.evaluation.loading import load
 from eduardo.evaluation.session import evaluate
 from eduardo.evaluation.settings import EvaluationSettings
-from eduardo.evaluation.tutors import Control, control_spec, parse_tutor
+from eduardo.evaluation.tutors import Control, TutorSpec, control_spec, parse_tutor
 from eduardo.merge import merge
 
 _EPILOG = """\
@@ -43,7 +42,17 @@ dialogues and scores that are in out_dir are kept.
 """
 
 
+# Other tests: name → module with `main(argv, read_tutor)`. Each explains itself with --help.
+_OTHER_TESTS = {
+    "middle_turn": "eduardo.evaluation.middle_turn.command",
+}
+
+
 def main(argv: list[str] | None = None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in _OTHER_TESTS:
+        status: int = importlib.import_module(_OTHER_TESTS[argv[0]]).main(argv[1:], read_tutor)
+        return status
     parser = argparse.ArgumentParser(
         prog="python -m eduardo.evaluate",
         description=__doc__,
@@ -51,7 +60,9 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "test", choices=["environment"], help="dialogues with the student, then the post-test"
+        "test",
+        choices=["environment", *_OTHER_TESTS],
+        help="environment: dialogues with the student, then the post-test; the others have a --help of their own",
     )
     parser.add_argument("--tutor", action="append", default=[], metavar="NAME=TARGET", help="may be repeated")
     parser.add_argument(
@@ -63,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/evaluate.yaml")
     arguments = parser.parse_intermixed_args(argv)
-    specs = [parse_tutor(_with_merged_checkpoint(text)) for text in arguments.tutor]
+    specs = [read_tutor(text) for text in arguments.tutor]
     specs += [control_spec(name) for name in arguments.control]
     names = [spec.name for spec in specs]
     if not specs:
@@ -76,14 +87,12 @@ def main(argv: list[str] | None = None) -> int:
 
 def load_settings(overrides: Sequence[str]) -> EvaluationSettings:
     """configs/evaluate.yaml with overrides. Raises UserError with the key that is wrong."""
-    config: Any = OmegaConf.to_container(compose(overrides, config_name="evaluate"), resolve=True)
-    try:
-        return EvaluationSettings.model_validate(config)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
-        ) from None
+    return load("evaluate", EvaluationSettings, overrides)
+
+
+def read_tutor(text: str) -> TutorSpec:
+    """`NAME=TARGET`, where a run folder stands for its newest checkpoint. Raises UserError."""
+    return parse_tutor(_with_merged_checkpoint(text))
 
 
 def _with_merged_checkpoint(text: str) -> str:

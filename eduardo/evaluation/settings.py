@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from eduardo.config import ClassroomSettings
 from eduardo.settings import (
@@ -37,18 +37,31 @@ class ValiditySettings(Settings):
     max_judge_detector_disagreement: Share
 
 
-class EvaluationSettings(Settings):
+class TutorSettings(Settings):
+    """What it takes to run a tutor, whatever it is tested on."""
+
     recipe: RecipeSettings
-    classroom: ClassroomSettings
-    grader: GraderSettings
     serving: ServingSettings
     tutor_endpoint: EndpointSettings
+    temperature: Temperature
+    top_p: Annotated[float, Field(gt=0, le=1)]
+
+
+class EvaluationSettings(TutorSettings):
+    classroom: ClassroomSettings
+    grader: GraderSettings
     validity: ValiditySettings
     data_file: Annotated[str, Field(min_length=1)]
     num_problems: Count | None  # None: all
     num_samples: Count  # dialogues per problem
-    temperature: Temperature
-    top_p: Annotated[float, Field(gt=0, le=1)]
+    difficulty_bands: list[Share]  # edges of the cold solve rate, from 0 to 1
     seed: Annotated[int, Field(ge=0)]
     max_dialogues_at_once: Count
     out_dir: Annotated[str, Field(min_length=1)]
+
+    @field_validator("difficulty_bands")
+    @classmethod
+    def _cover_all_rates(cls, edges: list[float]) -> list[float]:
+        if edges[:1] != [0.0] or edges[-1:] != [1.0] or sorted(set(edges)) != edges:
+            raise ValueError("bands need rising edges from 0.0 to 1.0, e.g. [0.0, 0.25, 0.5, 1.0]")
+        return edges

@@ -14,7 +14,7 @@ from eduardo.chat_template import ChatTemplate
 from eduardo.classroom.probes import PROBES, Probe
 from eduardo.dialogue import Tutor
 from eduardo.errors import UserError
-from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.evaluation.settings import TutorSettings
 from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient, Message, shared_client
 from eduardo.protocol import ThinkingMode
@@ -85,7 +85,7 @@ def parse_tutor(text: str) -> TutorSpec:
     return TutorSpec(name=name, kind=TutorKind.CHECKPOINT, target=target)
 
 
-async def check_tutor(spec: TutorSpec, settings: EvaluationSettings) -> None:
+async def check_tutor(spec: TutorSpec, settings: TutorSettings) -> None:
     """Ask an endpoint for one token before the first dialogue. Raises EndpointError that says what to change."""
     if spec.kind is TutorKind.ENDPOINT:
         endpoint = _endpoint(settings, spec.target, spec.model)
@@ -93,12 +93,12 @@ async def check_tutor(spec: TutorSpec, settings: EvaluationSettings) -> None:
 
 
 @contextmanager
-def running_tutor(spec: TutorSpec, settings: EvaluationSettings, log_dir: Path) -> Iterator[TutorFactory]:
+def running_tutor(spec: TutorSpec, settings: TutorSettings, log_dir: Path) -> Iterator[TutorFactory]:
     """Start what the tutor needs and stop it afterwards."""
     if spec.kind is TutorKind.PROBE:
         yield _probe_factory(spec, settings)
     elif spec.kind is TutorKind.ENDPOINT:
-        yield _endpoint_factory(spec, settings)
+        yield endpoint_factory(spec, settings)
     else:
         serving = settings.serving
         with vllm_server.start(
@@ -109,7 +109,7 @@ def running_tutor(spec: TutorSpec, settings: EvaluationSettings, log_dir: Path) 
             options=serving.options,
             env=serving.env,
         ) as server:
-            yield _checkpoint_factory(spec, settings, server.base_url)
+            yield checkpoint_factory(spec, settings, server.base_url)
 
 
 def load_template(folder: str) -> ChatTemplate:
@@ -123,7 +123,7 @@ def load_template(folder: str) -> ChatTemplate:
     return ChatTemplate(tokenizer)
 
 
-def _checkpoint_factory(spec: TutorSpec, settings: EvaluationSettings, base_url: str) -> TutorFactory:
+def checkpoint_factory(spec: TutorSpec, settings: TutorSettings, base_url: str) -> TutorFactory:
     template = load_template(spec.target)
     endpoint = _endpoint(settings, base_url, spec.name)
     dialogue = settings.recipe.dialogue
@@ -148,7 +148,7 @@ def _checkpoint_factory(spec: TutorSpec, settings: EvaluationSettings, base_url:
     return make
 
 
-def _endpoint_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFactory:
+def endpoint_factory(spec: TutorSpec, settings: TutorSettings) -> TutorFactory:
     endpoint = _endpoint(settings, spec.target, spec.model)
     dialogue = settings.recipe.dialogue
 
@@ -168,14 +168,14 @@ def _endpoint_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFac
     return make
 
 
-def _probe_factory(spec: TutorSpec, settings: EvaluationSettings) -> TutorFactory:
+def _probe_factory(spec: TutorSpec, settings: TutorSettings) -> TutorFactory:
     def make(prompt: list[Message], *, seed: int) -> Tutor:
         return Probe(PROBES[spec.target], end_tag=settings.recipe.dialogue.end_tag, seed=seed)
 
     return make
 
 
-def _endpoint(settings: EvaluationSettings, base_url: str, model: str) -> EndpointSettings:
+def _endpoint(settings: TutorSettings, base_url: str, model: str) -> EndpointSettings:
     return settings.tutor_endpoint.model_copy(update={"base_url": base_url, "model": model})
 
 
