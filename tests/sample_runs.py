@@ -21,9 +21,11 @@ from eduardo.classroom.problems import SimPair, generate_pair, templates
 from eduardo.dialogue import run_dialogue
 from eduardo.evaluate import load_settings
 from eduardo.evaluation import environment, report
+from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.controls import untaught
 from eduardo.evaluation.environment import Task, taught_by
-from eduardo.evaluation.summary import summarize, to_rows
+from eduardo.evaluation.rows import to_rows
+from eduardo.evaluation.summary import summarize
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.records import DialogueWriter, flat_metrics, read_dialogues
 from eduardo.scoring import score_dialogue
@@ -120,8 +122,8 @@ def write_evaluation(folder: Path, tutors: Sequence[str], num_pairs: int = 4) ->
             asyncio.run(_evaluate(tasks, name, folder / name, grader))
             rows = to_rows(list(read_dialogues(folder / name / "scored.jsonl")), settings)
             summaries.append(summarize(name, rows, len(tasks), settings))
-    comparisons = report.compare(summaries)
-    (folder / "report.json").write_bytes(report.to_json(summaries, comparisons))
+    evaluation = report.to_evaluation(summaries, compare(summaries), {"seed": 1})
+    (folder / "report.json").write_bytes(report.to_json(evaluation))
 
 
 async def _evaluate(tasks: Sequence[Task], name: str, folder: Path, grader: Grader) -> None:

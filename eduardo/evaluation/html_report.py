@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import msgspec
 
 from eduardo.errors import UserError
-from eduardo.evaluation import plots
-from eduardo.evaluation.plots import Curve, Effect, Interval, Place
-from eduardo.evaluation.report import Comparison
+from eduardo.evaluation import cells, evaluation_pictures, plots
+from eduardo.evaluation.figures import FIGURES
+from eduardo.evaluation.plots import Curve
+from eduardo.evaluation.report import REPORT_JSON, TutorReport, read_evaluation
 from eduardo.evaluation.report_dialogues import MAX_DIALOGUES, Packed, of_evaluation, of_run, pack
-from eduardo.evaluation.statistics import Estimate
-from eduardo.evaluation.summary import FIGURES, RATES
+from eduardo.evaluation.summary import GROUP_FIGURES, Group
+from eduardo.evaluation.parts import read_parts
 from eduardo.files import write_whole
 from eduardo.verl_adapter.journal import METRICS_FILE, read_journal
 from eduardo.viewer.sources import Run, RunKind
@@ -58,28 +58,14 @@ _PANELS: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 
 
-class _Tutor(msgspec.Struct):
-    tutor: str
-    num_planned: int
-    num_measured: int
-    figures: dict[str, Estimate | None]
-    end_reasons: dict[str, int]
-    invalid_because: list[str]
-
-
-class _Evaluation(msgspec.Struct):
-    """`report.json` of an evaluation, as far as it is shown."""
-
-    tutors: list[_Tutor]
-    comparisons: list[Comparison]
-
-
 def write_report(folder: Path) -> Path:
     """Write `report.html` into an evaluation or run folder. Raises UserError when it is neither."""
-    if (folder / "report.json").is_file():
+    if (folder / REPORT_JSON).is_file():
         page = evaluation_page(folder)
     elif (folder / METRICS_FILE).is_file() or (folder / "dialogues").is_dir():
         page = run_page(folder)
+    elif other_tests := _parts(folder):
+        page = _page(title=folder.resolve().name, packed=pack([]), other_tests=other_tests, only_parts=True)
     else:
         raise UserError(
             f"{folder}: nothing to report; give an evaluation folder (report.json) or a run folder (metrics.jsonl)"
@@ -90,23 +76,20 @@ def write_report(folder: Path) -> Path:
 
 
 def evaluation_page(folder: Path) -> str:
-    path = folder / "report.json"
-    try:
-        evaluation = msgspec.json.decode(path.read_bytes(), type=_Evaluation)
-    except msgspec.MsgspecError as error:
-        raise UserError(f"{path}: no report of an evaluation ({error}); run the evaluation again") from error
+    evaluation = read_evaluation(folder)
     tutors = evaluation.tutors
-    reasons = sorted({reason for tutor in tutors for reason in tutor.end_reasons})
     return _page(
         title=f"Evaluation {folder.resolve().name}",
         packed=pack(of_evaluation(folder, [tutor.tutor for tutor in tutors])),
+        other_tests=_parts(folder),
         tutors=tutors,
         figures=FIGURES,
-        cell=_cell,
+        cells=cells,
         comparisons=evaluation.comparisons,
-        forests=_forests(evaluation.comparisons),
-        tradeoff=_tradeoff(tutors),
-        end_reasons=reasons,
+        group_figures=GROUP_FIGURES,
+        breakdowns=_breakdowns(tutors),
+        about=evaluation.about,
+        pictures=evaluation_pictures.pictures(evaluation),
     )
 
 
@@ -118,6 +101,7 @@ def run_page(folder: Path) -> str:
     return _page(
         title=f"Training run {folder.resolve().name}",
         packed=pack(of_run([(file.path, file.group) for file in run.files()])),
+        other_tests=_parts(folder),
         num_steps=int(journal[-1]["step"]) if journal else 0,
         status=_read_json(folder / "status.json"),
         facts={
@@ -133,7 +117,7 @@ def run_page(folder: Path) -> str:
 
 def _page(*, title: str, packed: Packed, **values: object) -> str:
     style, script = _style(), _script()
-    return _template().render(
+    return _template("report.html").render(
         title=title,
         packed=packed,
         most=MAX_DIALOGUES,
@@ -147,54 +131,20 @@ def _page(*, title: str, packed: Packed, **values: object) -> str:
     )
 
 
-def _forests(comparisons: Sequence[Comparison]) -> list[str]:
-    """A picture for every figure that was compared, all tutors in it."""
-    by_figure: dict[str, list[Effect]] = {}
-    for one in comparisons:
-        note = f"{_cell(one.figure, one.difference.estimate)}{_p_value(one.corrected_p_value)}"
-        effect = Effect(f"{one.second} − {one.first}", _interval(one.difference.estimate), note)
-        by_figure.setdefault(one.figure, []).append(effect)
-    return [plots.forest(figure.replace("_", " "), effects) for figure, effects in by_figure.items()]
-
-
-def _tradeoff(tutors: Sequence[_Tutor]) -> str:
-    places = [
-        Place(tutor.tutor, _interval(leaks), _interval(gain))
-        for tutor in tutors
-        if (leaks := tutor.figures.get("leak_rate")) and (gain := tutor.figures.get("gain_transfer"))
+def _breakdowns(tutors: Sequence[TutorReport]) -> list[tuple[str, str, list[tuple[str, Group]]]]:
+    """Title, name of the column and rows (tutor, group) of each breakdown."""
+    return [
+        (
+            "By difficulty",
+            "cold solve rate",
+            [(tutor.tutor, group) for tutor in tutors for group in tutor.by_difficulty],
+        ),
+        (
+            "How dialogues ended",
+            "ended",
+            [(tutor.tutor, group) for tutor in tutors for group in tutor.by_end_reason],
+        ),
     ]
-    return (
-        plots.plane("share of dialogues that hand the solution over", "Δ transfer, ungated", places)
-        if places
-        else ""
-    )
-
-
-def _interval(estimate: Estimate) -> Interval:
-    value = estimate.value
-    return Interval(
-        value,
-        value if estimate.low is None else estimate.low,
-        value if estimate.high is None else estimate.high,
-    )
-
-
-def _cell(figure: str, estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "–"
-    ends = () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-    value, *interval = [_written(number, share=figure in RATES) for number in (estimate.value, *ends)]
-    return f"{value} [{', '.join(interval)}]" if interval else value
-
-
-def _written(number: float, *, share: bool) -> str:
-    """With a true minus, and no minus before zero."""
-    text = f"{number:.1%}" if share else f"{number:.2f}"
-    return text.replace("-", "−") if text.strip("-0.%") else text.removeprefix("-")
-
-
-def _p_value(value: float) -> str:
-    return f", p = {value:.2g}" if value >= 1e-4 else ", p < 0.0001"
 
 
 def _panel(title: str, journal: Sequence[Mapping[str, float]]) -> str:
@@ -219,12 +169,17 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: not JSON ({error}); delete it or restore it") from error
 
 
+def _parts(folder: Path) -> str:
+    """What other tests left in the folder; empty without any."""
+    return _template("parts.html").render(parts=read_parts(folder)).strip()
+
+
 @cache
-def _template() -> jinja2.Template:
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_own("report.html"))
+    return environment.from_string(_own(name))
 
 
 @cache

@@ -1,120 +1,83 @@
-"""The report of an evaluation: the same figures as a terminal table, Markdown, JSON and CSV."""
+"""The report of an evaluation as data: what report.json holds, and what all its written forms are made from."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-import orjson
+import msgspec
 from rich.table import Table
 
-from eduardo.evaluation.statistics import Difference, Estimate, holm, paired_difference
-from eduardo.evaluation.summary import FIGURES, RATES, Row, Summary
+from eduardo.errors import UserError
+from eduardo.evaluation.cells import cell
+from eduardo.evaluation.comparison import Comparison
+from eduardo.evaluation.figures import FIGURES
+from eduardo.evaluation.rows import Row
+from eduardo.evaluation.statistics import Estimate
+from eduardo.evaluation.summary import Group, Summary
+from eduardo.evaluation.tutors import Control
 
-# Figures that are compared between tutors: name → the value of one dialogue, None where not measured.
-_COMPARED: dict[str, Callable[[Row], float | None]] = {
-    "gain_transfer": lambda row: row.gain_transfer,
-    "gain_source": lambda row: row.gain_source,
-    "reward": lambda row: row.reward,
-    "leak_rate": lambda row: None if row.leaked is None else float(row.leaked),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """`second` minus `first` on the problems that both were measured on."""
-
-    figure: str
-    first: str
-    second: str
-    difference: Difference
-    corrected_p_value: float  # Holm, over all comparisons of the report
+REPORT_JSON = "report.json"
 
 
-def compare(summaries: Sequence[Summary]) -> list[Comparison]:
-    """Every later tutor against the first one, on the figures that matter."""
-    found: list[tuple[str, str, str, Difference]] = []
-    for other in summaries[1:]:
-        for figure in _COMPARED:
-            difference = paired_difference(
-                _by_problem(summaries[0].rows, figure), _by_problem(other.rows, figure)
-            )
-            if difference is not None:
-                found.append((figure, summaries[0].tutor, other.tutor, difference))
-    corrected = holm([difference.p_value for *_, difference in found])
-    return [
-        Comparison(figure=figure, first=first, second=second, difference=difference, corrected_p_value=p)
-        for (figure, first, second, difference), p in zip(found, corrected, strict=True)
-    ]
+class TutorReport(msgspec.Struct, frozen=True, kw_only=True):
+    tutor: str
+    control: Control | None
+    num_planned: int
+    num_measured: int
+    figures: dict[str, Estimate | None]
+    by_difficulty: list[Group]
+    by_end_reason: list[Group]
+    end_reasons: dict[str, int]
+    invalid_because: list[str]
 
 
-def figures_table(summaries: Sequence[Summary]) -> Table:
-    """Tutors as columns, figures as rows, for the terminal."""
-    table = Table(caption="mean [95 % interval], clustered by problem", caption_justify="left")
-    table.add_column("figure", no_wrap=True)
-    for summary in summaries:
-        table.add_column(summary.tutor, justify="right")
-    for name in FIGURES:
-        table.add_row(name, *(_cell(name, summary.figures[name]) for summary in summaries))
-    return table
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """`report.json`. `about` says how it was made."""
+
+    about: dict[str, str | int | float]
+    tutors: list[TutorReport]
+    comparisons: list[Comparison]
 
 
-def to_markdown(summaries: Sequence[Summary], comparisons: Sequence[Comparison]) -> str:
-    """The whole report for people: figures, differences, end reasons, validity."""
-    head = ["figure", *(summary.tutor for summary in summaries)]
-    lines = ["# Evaluation", "", *_validity(summaries), *_row_of(head), _rule(len(head))]
-    for name in FIGURES:
-        lines += _row_of([name, *(_cell(name, summary.figures[name]) for summary in summaries)])
-    lines += ["", "Mean [95 % interval], clustered by problem; rates with Wilson's interval.", ""]
-    lines += [f"- `{name}`: {text}" for name, text in FIGURES.items()]
-    if comparisons:
-        lines += ["", "## Paired differences", ""]
-        columns = [
-            "figure",
-            "difference",
-            "value [95 % interval]",
-            "p (Holm)",
-            "smallest difference seen with 80 % power",
-        ]
-        lines += [*_row_of(columns), _rule(len(columns))]
-        for c in comparisons:
-            lines += _row_of(
-                [
-                    c.figure,
-                    f"{c.second} − {c.first}",
-                    _cell(c.figure, c.difference.estimate),
-                    f"{c.corrected_p_value:.2g}",
-                    f"{c.difference.minimum_detectable:.3f}",
-                ]
-            )
-    lines += ["", "## How dialogues ended", ""]
-    reasons = sorted({reason for summary in summaries for reason in summary.end_reasons})
-    lines += [*_row_of(["tutor", *reasons]), _rule(1 + len(reasons))]
-    for summary in summaries:
-        lines += _row_of([summary.tutor, *(str(summary.end_reasons.get(reason, 0)) for reason in reasons)])
-    return "\n".join(lines) + "\n"
-
-
-def to_json(summaries: Sequence[Summary], comparisons: Sequence[Comparison]) -> bytes:
-    """Figures, differences, end reasons and validity for programs; rows stay in the CSV."""
+def to_evaluation(
+    summaries: Sequence[Summary], comparisons: Sequence[Comparison], about: Mapping[str, str | int | float]
+) -> Evaluation:
     tutors = [
-        {
-            "tutor": s.tutor,
-            "num_planned": s.num_planned,
-            "num_measured": len(s.rows),
-            "figures": {
-                name: estimate and dataclasses.asdict(estimate) for name, estimate in s.figures.items()
-            },
-            "end_reasons": s.end_reasons,
-            "invalid_because": s.invalid_because,
-        }
-        for s in summaries
+        TutorReport(
+            tutor=summary.tutor,
+            control=summary.control,
+            num_planned=summary.num_planned,
+            num_measured=len(summary.rows),
+            figures=dict(summary.figures),
+            by_difficulty=list(summary.by_difficulty),
+            by_end_reason=list(summary.by_end_reason),
+            end_reasons=dict(summary.end_reasons),
+            invalid_because=list(summary.invalid_because),
+        )
+        for summary in summaries
     ]
-    report = {"tutors": tutors, "comparisons": [dataclasses.asdict(c) for c in comparisons]}
-    return orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return Evaluation(about=dict(about), tutors=tutors, comparisons=list(comparisons))
+
+
+def to_json(evaluation: Evaluation) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(evaluation), indent=2) + b"\n"
+
+
+def read_evaluation(folder: Path) -> Evaluation:
+    """What `report.json` in a folder holds. Raises UserError when it is none of ours."""
+    path = folder / REPORT_JSON
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Evaluation)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give the folder of an evaluation"
+        ) from error
+    except msgspec.MsgspecError as error:
+        raise UserError(f"{path}: no report of an evaluation ({error}); run the evaluation again") from error
 
 
 def to_csv(summaries: Sequence[Summary]) -> str:
@@ -129,33 +92,12 @@ def to_csv(summaries: Sequence[Summary]) -> str:
     return out.getvalue()
 
 
-def _by_problem(rows: Sequence[Row], figure: str) -> dict[str, list[float]]:
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        value = _COMPARED[figure](row)
-        if value is not None:
-            values.setdefault(row.pair_id, []).append(value)
-    return values
-
-
-def _validity(summaries: Sequence[Summary]) -> list[str]:
-    lines = [
-        f"**INVALID: {s.tutor}**: {'; '.join(s.invalid_because)}." for s in summaries if s.invalid_because
-    ]
-    return [*lines, ""] if lines else []
-
-
-def _cell(name: str, estimate: Estimate | None) -> str:
-    if estimate is None:
-        return "–"
-    if name not in RATES or estimate.low is None or estimate.high is None:
-        return str(estimate)
-    return f"{estimate.value:.1%} [{estimate.low:.1%}, {estimate.high:.1%}]"
-
-
-def _row_of(cells: Sequence[str]) -> list[str]:
-    return ["| " + " | ".join(cells) + " |"]
-
-
-def _rule(num_columns: int) -> str:
-    return "|" + "---|" * num_columns
+def figures_table(evaluation: Evaluation) -> Table:
+    """Tutors as columns, figures as rows, for the terminal."""
+    table = Table(caption="mean [95 % interval], clustered by problem", caption_justify="left")
+    table.add_column("figure", no_wrap=True)
+    for tutor in evaluation.tutors:
+        table.add_column(tutor.tutor, justify="right")
+    for name in FIGURES:
+        table.add_row(name, *(cell(name, tutor.figures.get(name)) for tutor in evaluation.tutors))
+    return table

@@ -15,17 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+import eduardo
 from eduardo.answers import Grader
 from eduardo.classroom.launch import running_classroom
 from eduardo.config import ClassroomSettings
 from eduardo.dataset import from_row
 from eduardo.errors import UserError
 from eduardo.evaluation import controls, environment, report
+from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.environment import Hold, Task, key_of, taught_by
 from eduardo.evaluation.html_report import REPORT, write_report
+from eduardo.evaluation.markdown import to_markdown
+from eduardo.evaluation.report import Evaluation
+from eduardo.evaluation.rows import to_rows
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.side_by_side import most_telling, side_by_side
-from eduardo.evaluation.summary import Summary, summarize, to_rows
+from eduardo.evaluation.summary import Summary, summarize
 from eduardo.evaluation.tutors import (
     Control,
     TutorFactory,
@@ -66,10 +71,17 @@ def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: 
                 console.print(f"[bold]{spec.name}[/]: {number} dialogues not measured: {reason}")
     dialogues = {spec.name: read_scored(out_dir / spec.name, tasks) for spec in specs}
     summaries = [
-        summarize(name, to_rows(scored, settings), len(tasks), settings) for name, scored in dialogues.items()
+        summarize(
+            spec.name,
+            to_rows(dialogues[spec.name], settings),
+            len(tasks),
+            settings,
+            control=Control(spec.target) if spec.kind is TutorKind.CONTROL else None,
+        )
+        for spec in specs
     ]
-    write_reports(summaries, out_dir)
-    _show(summaries, dialogues, console, out_dir)
+    evaluation = write_reports(summaries, _about(tasks, settings), out_dir)
+    _show(evaluation, dialogues, console, out_dir)
     return summaries
 
 
@@ -120,21 +132,50 @@ def claim_folder(folder: Path, facts: Mapping[str, object]) -> None:
     write_whole(manifest, json.dumps(facts, indent=1).encode())
 
 
-def write_reports(summaries: Sequence[Summary], out_dir: Path) -> None:
+def write_reports(
+    summaries: Sequence[Summary], about: Mapping[str, str | int | float], out_dir: Path
+) -> Evaluation:
     """report.md, report.json, dialogues.csv and report.html."""
-    comparisons = report.compare(summaries)
-    write_whole(out_dir / "report.md", report.to_markdown(summaries, comparisons).encode())
-    write_whole(out_dir / "report.json", report.to_json(summaries, comparisons))
+    evaluation = report.to_evaluation(summaries, compare(summaries), about)
+    write_whole(out_dir / report.REPORT_JSON, report.to_json(evaluation))
+    write_whole(out_dir / "report.md", to_markdown(evaluation).encode())
     write_whole(out_dir / "dialogues.csv", report.to_csv(summaries).encode())
     write_report(out_dir)
+    return evaluation
+
+
+def _about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str | int | float]:
+    """What a methods section has to say."""
+    recipe = settings.recipe
+    return {
+        "eduardo": eduardo.__version__,
+        "data_file": settings.data_file,
+        "data_sha256": _sha256(settings.data_file),
+        "problems": len({task.pair.id for task in tasks}),
+        "dialogues_per_problem": settings.num_samples,
+        "student": settings.classroom.student.model,
+        "judge": settings.classroom.judge.model,
+        "tutor_turns_at_most": recipe.dialogue.max_tutor_turns,
+        "tokens_per_tutor_turn_at_most": recipe.dialogue.tutor_turn_tokens,
+        "tokens_per_dialogue_at_most": recipe.dialogue.response_tokens,
+        "post_test_attempts": recipe.post_test.attempts,
+        "tutor_turns_hidden_in_the_post_test": "yes" if recipe.post_test.mask_tutor else "no",
+        "tutor_temperature": settings.temperature,
+        "tutor_top_p": settings.top_p,
+        "seed": settings.seed,
+    }
 
 
 def _facts(spec: TutorSpec, settings: EvaluationSettings) -> dict[str, object]:
     """All that a dialogue or its score depends on, apart from how many there are and how fast."""
     chosen = settings.model_dump(include={"recipe", "data_file", "temperature", "top_p", "seed"}, mode="json")
     models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
-    data_sha256 = hashlib.sha256(Path(settings.data_file).read_bytes()).hexdigest()
-    return {"tutor": f"{spec.target}#{spec.model}", **models, **chosen, "data_sha256": data_sha256}
+    tutor = f"{spec.target}#{spec.model}"
+    return {"tutor": tutor, **models, **chosen, "data_sha256": _sha256(settings.data_file)}
+
+
+def _sha256(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 class _Stages:
@@ -221,7 +262,7 @@ class _Stages:
 
 
 def _show(
-    summaries: Sequence[Summary],
+    evaluation: Evaluation,
     dialogues: dict[str, list[ScoredDialogue]],
     console: Console,
     out_dir: Path,
@@ -231,8 +272,8 @@ def _show(
         key = most_telling(dialogues[first], dialogues[second])
         if key is not None:
             console.print(side_by_side(key, {name: dialogues[name] for name in (first, second)}))
-    console.print(report.figures_table(summaries))
-    for summary in summaries:
-        if summary.invalid_because:
-            console.print(f"[bold red]INVALID[/] {summary.tutor}: {'; '.join(summary.invalid_because)}")
+    console.print(report.figures_table(evaluation))
+    for tutor in evaluation.tutors:
+        if tutor.invalid_because:
+            console.print(f"[bold red]INVALID[/] {tutor.tutor}: {'; '.join(tutor.invalid_because)}")
     console.print(f"report: {out_dir / REPORT}, and report.md, report.json and dialogues.csv beside it")

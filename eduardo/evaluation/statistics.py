@@ -1,7 +1,7 @@
-"""Means, rates and differences with intervals that respect clusters (several dialogues about one problem).
+"""Means, rates and other statistics with intervals that respect clusters (several dialogues about one problem).
 
-Sources: clustered standard errors and paired comparisons for evaluations, arXiv 2411.00640; Wilson's interval,
-Wilson 1927; step-down correction, Holm 1979.
+Sources: clustered standard errors for evaluations, arXiv 2411.00640; Wilson's interval, Wilson 1927; cluster bootstrap,
+Field and Welsh 2007.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 LEVEL = 0.95
-_POWER = 0.8
+_NUM_RESAMPLES = 4000
+_BOOTSTRAP_SEED = 0  # the same numbers give the same interval
 
 Floats = npt.NDArray[np.float64]
+Statistic = Callable[[Mapping[str, Floats]], Floats]
+"""Means of named columns, one entry per (re)sample → one value per (re)sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable]) -> Est
         return Estimate(value=mean, low=None, high=None, num_values=len(y), num_clusters=num_clusters)
     sums = np.bincount(groups, weights=y - mean)
     error = math.sqrt(float(sums @ sums) * num_clusters / (num_clusters - 1)) / len(y)
-    half = float(stats.t.ppf((1 + LEVEL) / 2, num_clusters - 1)) * error
+    half = t_quantile(num_clusters - 1) * error
     return Estimate(
         value=mean, low=mean - half, high=mean + half, num_values=len(y), num_clusters=num_clusters
     )
@@ -89,77 +92,50 @@ def rate(hits: Sequence[bool]) -> Estimate | None:
 
 
 def cluster_bootstrap(
-    columns: Mapping[str, Sequence[float]],
-    clusters: Sequence[Hashable],
-    statistic: Callable[[Mapping[str, Floats]], float],
-    *,
-    num_resamples: int = 2000,
-    seed: int = 0,
+    columns: Mapping[str, Sequence[float]], clusters: Sequence[Hashable], statistic: Statistic
 ) -> Estimate | None:
-    """Percentile interval of a statistic of several columns, resampling whole clusters. None without values.
+    """Percentile interval of a statistic of several columns, resampling whole clusters. None without values."""
+    resampled = resample(columns, clusters, statistic)
+    return None if resampled is None else resampled[0]
 
-    `statistic` gets each column's mean over the (re)sample, as arrays over resamples.
-    """
+
+def resample(
+    columns: Mapping[str, Sequence[float]], clusters: Sequence[Hashable], statistic: Statistic
+) -> tuple[Estimate, float] | None:
+    """`cluster_bootstrap` with its standard error beside it; the error is 0 where one cluster leaves no interval."""
     names = list(columns)
     if not names or not len(columns[names[0]]):
         return None
-    stacked = np.array([columns[name] for name in names], dtype=np.float64)
     groups = _columns(columns[names[0]], clusters)[1]
-    num_clusters = int(groups.max()) + 1
-    sums = np.array([np.bincount(groups, weights=row) for row in stacked])
-    sizes = np.bincount(groups)
-    value = float(statistic({name: stacked[i].mean(keepdims=True) for i, name in enumerate(names)}))
+    stacked = np.array([_columns(columns[name], clusters)[0] for name in names])
+    num_values, num_clusters = stacked.shape[1], int(groups.max()) + 1
+    value = float(statistic({name: stacked[i].mean(keepdims=True) for i, name in enumerate(names)})[0])
     if num_clusters < 2:
-        return Estimate(
-            value=value, low=None, high=None, num_values=stacked.shape[1], num_clusters=num_clusters
-        )
-    rng = np.random.default_rng(seed)
-    draws = np.empty(num_resamples)
-    for i in range(num_resamples):
-        picked = rng.integers(num_clusters, size=num_clusters)
-        means = sums[:, picked].sum(axis=1) / sizes[picked].sum()
-        draws[i] = statistic({name: means[j : j + 1] for j, name in enumerate(names)})
+        alone = Estimate(value=value, low=None, high=None, num_values=num_values, num_clusters=num_clusters)
+        return alone, 0.0
+    sums = np.array([np.bincount(groups, weights=row) for row in stacked])
+    weights = _resampling_weights(num_clusters)
+    means = (weights @ sums.T) / (weights @ np.bincount(groups))[:, None]
+    draws = statistic({name: means[:, i] for i, name in enumerate(names)})
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(
-        value=value,
-        low=float(low),
-        high=float(high),
-        num_values=stacked.shape[1],
-        num_clusters=num_clusters,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """Paired difference (second minus first) over the problems that both were measured on."""
-
-    estimate: Estimate
-    p_value: float
-    minimum_detectable: float  # smallest true difference found with 80 % power at this size and noise
-
-
-def paired_difference(
-    first: Mapping[str, Sequence[float]], second: Mapping[str, Sequence[float]]
-) -> Difference | None:
-    """Compare two tutors problem by problem. Keys are clusters (problems); None with fewer than two in common."""
-    shared = [key for key in first if key in second and len(first[key]) and len(second[key])]
-    if len(shared) < 2:
-        return None
-    gaps = np.array([np.mean(second[key]) - np.mean(first[key]) for key in shared])
-    mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(len(gaps)))
-    dof = len(gaps) - 1
-    half = float(stats.t.ppf((1 + LEVEL) / 2, dof)) * error
-    p_value = float(2 * stats.t.sf(abs(mean) / error, dof)) if error > 0 else float(mean == 0.0)
     estimate = Estimate(
-        value=mean, low=mean - half, high=mean + half, num_values=len(shared), num_clusters=len(shared)
+        value=value, low=float(low), high=float(high), num_values=num_values, num_clusters=num_clusters
     )
-    needed = float(stats.t.ppf((1 + LEVEL) / 2, dof) + stats.t.ppf(_POWER, dof)) * error
-    return Difference(estimate=estimate, p_value=p_value, minimum_detectable=needed)
+    return estimate, float(draws.std(ddof=1))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for several comparisons, in the order given."""
-    return [float(p) for p in multipletests(p_values, method="holm")[1]] if p_values else []
+@lru_cache(maxsize=64)
+def t_quantile(degrees: int) -> float:
+    """Two-sided at `LEVEL`."""
+    return float(stats.t.ppf((1 + LEVEL) / 2, degrees))
+
+
+@lru_cache(maxsize=8)
+def _resampling_weights(num_clusters: int) -> Floats:
+    """How often each cluster is drawn: one row per resample."""
+    rng = np.random.default_rng(_BOOTSTRAP_SEED)
+    shares = np.full(num_clusters, 1 / num_clusters)
+    return rng.multinomial(num_clusters, shares, size=_NUM_RESAMPLES).astype(np.float64)
 
 
 def _columns(values: Sequence[float], clusters: Sequence[Hashable]) -> tuple[Floats, npt.NDArray[np.int64]]:
