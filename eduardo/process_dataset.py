@@ -71,7 +71,6 @@ _ONLY = {
         "holdout_solve_rate_max",
         "min_graded",
         "similarity",
-        "tutor_prompt",
     ),
     DatasetName.EDUCATION_DIALOGUE: ("format_",),
 }
@@ -132,6 +131,7 @@ def process_dataset(
                 num_val=num_test,
                 num_test=num_holdout,
                 seed=seed,
+                prompt_style=tutor_prompt,
                 end_tag=end_tag,
                 strict=strict,
             ),

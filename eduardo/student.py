@@ -30,7 +30,7 @@ class Student:
             max_tokens=self._settings.student_turn_tokens,
             seed=seed,
         )
-        return _to_turn(completions[0])
+        return to_turn(completions[0])
 
     async def attempt(
         self, messages: list[Message], *, n: int, max_tokens: int, temperature: float, seed: int
@@ -42,7 +42,8 @@ class Student:
         return tuple(replace(c, text=_visible(c)) for c in completions)
 
 
-def _to_turn(completion: Completion) -> Turn:
+def to_turn(completion: Completion) -> Turn:
+    """What was said, without thinking. Raises EndpointUnavailable when the endpoint cut it off before a word."""
     text = _visible(completion) or ""
     if not text and completion.finish is FinishReason.OTHER:
         raise EndpointUnavailable("the student's endpoint cut the reply off before its first word")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from eduardo.errors import UserError
@@ -109,12 +110,34 @@ def fenced_transcripts(prompt: str) -> list[list[dict[str, str | int]]]:
     return [[json.loads(line) for line in fence["turns"].split("\n")] for fence in _FENCE.finditer(prompt)]
 
 
-def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) -> list[Message]:
-    chat = [
-        _message("system", render("student_system", problem=transcript.problem.text)),
-        _message("user", greeting),
-    ]
-    for turn in transcript.turns:
+def turns_as_json(turns: Sequence[Turn]) -> str:
+    """What goes into a fence: one JSON object per turn and line, so that no turn can look like two."""
+    return "\n".join(
+        as_one_line({"turn": number, "speaker": turn.speaker.value, "text": turn.text or SILENCE})
+        for number, turn in enumerate(turns, start=1)
+    )
+
+
+def as_one_line(value: Mapping[str, str | int]) -> str:
+    """JSON without any character that a reader could take for a line break."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_BREAKS)
+
+
+def fence_code(content: str) -> str:
+    """A code that looks random, is the same for the same content and does not occur in it."""
+    content = content.casefold()
+    code = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    while code in content:
+        code = hashlib.sha256(code.encode()).hexdigest()[:16]
+    return code
+
+
+def student_chat(
+    system: str, turns: Sequence[Turn], *, greeting: str, mask_tutor: bool = False
+) -> list[Message]:
+    """A chat in which the student is `assistant`; `greeting` makes it begin with `user`."""
+    chat = [_message("system", system), _message("user", greeting)]
+    for turn in turns:
         text = turn.text or SILENCE
         if turn.speaker is Speaker.STUDENT:
             chat = _append(chat, _message("assistant", text))
@@ -123,17 +146,19 @@ def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) ->
     return chat
 
 
+def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) -> list[Message]:
+    system = render("student_system", problem=transcript.problem.text)
+    return student_chat(system, transcript.turns, greeting=greeting, mask_tutor=mask_tutor)
+
+
 def _material(transcript: Transcript) -> dict[str, str]:
     """Problem, turns and fence code, as the judges' prompts take them."""
-    problem_json = _one_line({"problem": transcript.problem.text, "answer": transcript.problem.answer})
-    turns_json = "\n".join(
-        _one_line({"turn": number, "speaker": turn.speaker.value, "text": turn.text or SILENCE})
-        for number, turn in enumerate(transcript.turns, start=1)
-    )
+    problem_json = as_one_line({"problem": transcript.problem.text, "answer": transcript.problem.answer})
+    turns_json = turns_as_json(transcript.turns)
     return {
         "problem_json": problem_json,
         "turns_json": turns_json,
-        "code": _fence_code(problem_json + turns_json),
+        "code": fence_code(problem_json + turns_json),
     }
 
 
@@ -146,16 +171,3 @@ def _append(chat: list[Message], message: Message) -> list[Message]:
     if chat[-1]["role"] != message["role"]:
         return [*chat, message]
     return [*chat[:-1], _message(message["role"], f"{chat[-1]['content']}\n\n{message['content']}")]
-
-
-def _one_line(value: dict[str, str] | dict[str, str | int]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_BREAKS)
-
-
-def _fence_code(content: str) -> str:
-    """A code that looks random, is the same for the same content and does not occur in it."""
-    content = content.casefold()
-    code = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    while code in content:
-        code = hashlib.sha256(code.encode()).hexdigest()[:16]
-    return code

@@ -23,6 +23,7 @@ from eduardo.process_dataset import main
 SAMPLE = ConversationFolder(Path(__file__).parent / "data/education_dialogue")
 RAW: list[dict] = [record.value for split in ("train", "test") for record in SAMPLE.records(split)]  # type: ignore[misc]
 END = "<end_of_conversation>"
+PROMPT = {"prompt_style": "default", "end_tag": END}
 
 
 def parsed(record: dict) -> Any:
@@ -89,9 +90,9 @@ def test_a_second_run_gives_the_same_bytes(tmp_path):
 
 
 def test_an_sft_row_is_the_environments_chat_continued_by_the_published_words():
-    messages = to_sft_row(conversation(13), end_tag=END)["messages"]
+    messages = to_sft_row(conversation(13), **PROMPT)["messages"]
     assert [message["role"] for message in messages[:4]] == ["system", "user", "assistant", "user"]
-    assert messages[:2] == to_rl_row(conversation(13), split="train", index=0, end_tag=END)["prompt"]
+    assert messages[:2] == to_rl_row(conversation(13), split="train", index=0, **PROMPT)["prompt"]
     assert "Personification" in messages[1]["content"]
     assert messages[2]["content"] == "Hello, can you tell me what you know about personification?"
     assert messages[-1]["role"] == "assistant"
@@ -100,7 +101,7 @@ def test_an_sft_row_is_the_environments_chat_continued_by_the_published_words():
 
 def test_the_tutor_is_told_the_topic_but_not_the_student():
     for number in range(16):
-        prompt = json.dumps(to_sft_row(conversation(number), end_tag=END)["messages"][:2])
+        prompt = json.dumps(to_sft_row(conversation(number), **PROMPT)["messages"][:2])
         background = conversation(number).background
         assert background.topic in prompt
         assert background.student_preference not in prompt
@@ -110,7 +111,7 @@ def test_the_tutor_is_told_the_topic_but_not_the_student():
 
 def test_a_chat_ends_with_the_tutor_and_only_a_tutor_who_ended_it_writes_the_end_tag():
     for number in range(16):
-        messages = to_sft_row(conversation(number), end_tag=END)["messages"]
+        messages = to_sft_row(conversation(number), **PROMPT)["messages"]
         roles = [message["role"] for message in messages[1:]]
         assert roles == ["user", "assistant"] * (len(roles) // 2)
         tags = [END in message["content"] for message in messages[2:]]
@@ -119,7 +120,7 @@ def test_a_chat_ends_with_the_tutor_and_only_a_tutor_who_ended_it_writes_the_end
 
 def test_a_student_who_speaks_first_takes_the_place_of_the_opener():
     record = RAW[1] | {"conversation": RAW[1]["conversation"][1:]}
-    messages = to_sft_row(parsed(record), end_tag=END)["messages"]
+    messages = to_sft_row(parsed(record), **PROMPT)["messages"]
     assert messages[1] == {"role": "user", "content": "Can we do a class discussion about her?"}
 
 
@@ -140,10 +141,8 @@ def test_both_environments_fit_into_one_training_run(tmp_path):
 
     item = TestItem(problem=Problem(text="p", answer="1"), baseline=None, kind=ItemKind.SOURCE)
     pair = TransferPair(id="x", source=item, variant=None)
-    write_rows(
-        tmp_path / "a.parquet", [to_row(pair, split="train", index=0, prompt_style="default", end_tag=END)]
-    )
-    write_rows(tmp_path / "b.parquet", [to_rl_row(conversation(0), split="train", index=0, end_tag=END)])
+    write_rows(tmp_path / "a.parquet", [to_row(pair, split="train", index=0, **PROMPT)])
+    write_rows(tmp_path / "b.parquet", [to_rl_row(conversation(0), split="train", index=0, **PROMPT)])
     both = [
         datasets.load_dataset(
             "parquet", data_files=str(tmp_path / f"{n}.parquet"), cache_dir=str(tmp_path / "c")

@@ -32,6 +32,7 @@ class ConversationSettings:
     num_val: int  # at most, taken from the train split
     num_test: int | None
     seed: int
+    prompt_style: str  # of views.tutor_prompt
     end_tag: str
     strict: bool  # faults of the data stop the build
 
@@ -95,6 +96,7 @@ def _write(
     staging: Staging, split: str, items: Iterable[Sourced], settings: ConversationSettings
 ) -> dict[str, int]:
     """Write `items` in every format asked for, in one pass. Returns the number of rows by file."""
+    prompt = {"prompt_style": settings.prompt_style, "end_tag": settings.end_tag}
     formats = ("sft", "rl") if settings.format == "both" else (settings.format,)
     with ExitStack() as stack:
         writers = {
@@ -103,9 +105,9 @@ def _write(
         }
         for index, (conversation, _) in enumerate(items):
             if "sft" in writers:
-                writers["sft"].write(to_sft_row(conversation, end_tag=settings.end_tag))
+                writers["sft"].write(to_sft_row(conversation, **prompt))
             if "rl" in writers:
-                row = to_rl_row(conversation, split=split, index=index, end_tag=settings.end_tag)
+                row = to_rl_row(conversation, split=split, index=index, **prompt)
                 writers["rl"].write(row)
     return {_file(split, name): writer.num_rows for name, writer in writers.items()}
 

@@ -11,31 +11,21 @@ import pyarrow as pa
 
 from eduardo.dataset.rows import MESSAGES, to_json_text
 from eduardo.education_dialogue.conversation import Background, Conversation, Utterance
-from eduardo.templates import render
+from eduardo.education_dialogue.views import tutor_prompt
 from eduardo.types import Speaker
 
 DATA_SOURCE = "education_dialogue"
 AGENT_NAME = "eduardo_education_dialogue"
 SFT_SCHEMA = pa.schema([("id", pa.string()), ("topic", pa.string()), ("messages", MESSAGES)])
 
-Message = dict[str, str]
 
-
-def tutor_prompt(topic: str, *, end_tag: str) -> list[Message]:
-    """The tutor's chat before its first turn. The tutor learns the topic and nothing about the student."""
-    return [
-        {"role": "system", "content": render("education_tutor_system", topic=topic, end_tag=end_tag)},
-        {"role": "user", "content": render("education_opener", topic=topic)},
-    ]
-
-
-def to_sft_row(conversation: Conversation, *, end_tag: str) -> dict[str, Any]:
+def to_sft_row(conversation: Conversation, *, prompt_style: str, end_tag: str) -> dict[str, Any]:
     """A row of SFT_SCHEMA for verl's multi-turn SFT data set, which trains on `assistant` messages only.
 
     The chat begins as the environment's does and ends with the tutor. A student who speaks first takes the
     place of the opener. A tutor who ended the conversation writes `end_tag`.
     """
-    messages = tutor_prompt(conversation.background.topic, end_tag=end_tag)
+    messages = tutor_prompt(conversation.background.topic, prompt_style, end_tag=end_tag)
     utterances = list(conversation.utterances)
     if utterances[0].speaker is Speaker.STUDENT:
         messages.pop()
@@ -50,10 +40,13 @@ def to_sft_row(conversation: Conversation, *, end_tag: str) -> dict[str, Any]:
 _ROLES = {Speaker.TUTOR: "assistant", Speaker.STUDENT: "user"}
 
 
-def to_rl_row(conversation: Conversation, *, split: str, index: int, end_tag: str) -> dict[str, Any]:
+def to_rl_row(
+    conversation: Conversation, *, split: str, index: int, prompt_style: str, end_tag: str
+) -> dict[str, Any]:
     """A row of `dataset.rows.SCHEMA`, so that both environments fit into one training run.
 
-    Background and conversation travel in `extra_info.extras`; there is no answer key.
+    Background and conversation travel in `extra_info.extras`; there is no answer key. `prompt_style` is that of
+    `views.tutor_prompt`.
     """
     extras = {
         "background": asdict(conversation.background),
@@ -62,7 +55,7 @@ def to_rl_row(conversation: Conversation, *, split: str, index: int, end_tag: st
     }
     return {
         "data_source": DATA_SOURCE,
-        "prompt": tutor_prompt(conversation.background.topic, end_tag=end_tag),
+        "prompt": tutor_prompt(conversation.background.topic, prompt_style, end_tag=end_tag),
         "ability": "teaching",
         "reward_model": {"style": "preference", "ground_truth": ""},
         "extra_info": {

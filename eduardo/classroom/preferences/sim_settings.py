@@ -1,0 +1,43 @@
+"""Parameters of the simulated student with preferences and of its judge. Values live in `configs/sim/`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated
+
+import yaml
+from pydantic import Field, ValidationError
+
+from eduardo.errors import UserError
+from eduardo.resources import configs_dir
+from eduardo.settings import Count, Settings, Share
+
+
+class StudentParams(Settings):
+    adapts: Share
+    understands_after: Count
+    leaves_after: Count
+    long_turn_words: Count
+
+
+class JudgeParams(Settings):
+    fit_weight: Share
+    activity_weight: Share
+    room_weight: Share
+    ending_weight: Share
+    sharpness: Annotated[float, Field(gt=0)]
+
+
+class PreferenceSettings(Settings):
+    student: StudentParams
+    judge: JudgeParams
+
+
+@lru_cache(maxsize=1)
+def load_settings() -> PreferenceSettings:
+    """The settings in `configs/sim/preferences.yaml`. Raises UserError when they are missing or malformed."""
+    path = configs_dir() / "sim" / "preferences.yaml"
+    try:
+        return PreferenceSettings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValidationError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {' '.join(str(error).split())[:200]}") from error
