@@ -96,13 +96,9 @@ def test_a_limit_takes_the_first_ones() -> None:
 
 def write_eedi(folder: Path, **changes: Any) -> Path:
     folder.mkdir(exist_ok=True)
-    messages = [
-        {"InterventionId": 7, "MessageSequence": 3, "IsTutor": 1, "MessageString": "What is a half?", "QuestionId_DQ": 1},
-        {"InterventionId": 7, "MessageSequence": 1, "IsTutor": 1, "MessageString": "Hello", "QuestionId_DQ": 1},
-        {"InterventionId": 7, "MessageSequence": 2, "IsTutor": 0, "MessageString": "stuck", "QuestionId_DQ": 1},
-        {"InterventionId": 8, "MessageSequence": 1, "IsTutor": 0, "MessageString": "hm", "QuestionId_DQ": 2},
-        {"InterventionId": 9, "MessageSequence": 1, "IsTutor": 0, "MessageString": "hello?", "QuestionId_DQ": 1},
-    ]  # fmt: skip
+    said = [(7, 3, 1, "What is a half?", 1), (7, 1, 1, "Hello", 1), (7, 2, 0, "stuck", 1), (8, 1, 0, "hm", 2)]
+    names = ("InterventionId", "MessageSequence", "IsTutor", "MessageString", "QuestionId_DQ")
+    messages = [dict(zip(names, row, strict=True)) for row in [*said, (9, 1, 0, "hello?", 1)]]
     questions = [
         {"QuestionId_DQ": 1, "Label": "Answer A Text", "Sequence": 1, "Text": "4"},
         {"QuestionId_DQ": 1, "Label": "Question Text", "Sequence": 2, "Text": "of 8?"},
@@ -141,7 +137,7 @@ def test_a_conversation_without_speakers_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_without_the_parts_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere.jsonl: no file here"):
+    with pytest.raises(UserError, match=r"nowhere\.jsonl: no file here"):
         read_moments(settings(tmp_path / "nowhere.jsonl"))
     with pytest.raises(UserError, match="no file here dq-question-metadata with one of"):
         read_moments(settings(tmp_path, format="eedi"))

@@ -56,7 +56,6 @@ def _join(lines: Sequence[Line]) -> list[Turn]:
     for speaker, text in lines:
         if not text.strip():
             continue
-        if turns and turns[-1].speaker is speaker:
-            text = f"{turns.pop().text}\n{text.strip()}"
-        turns.append(Turn(speaker=speaker, text=text.strip()))
+        earlier = f"{turns.pop().text}\n" if turns and turns[-1].speaker is speaker else ""
+        turns.append(Turn(speaker=speaker, text=earlier + text.strip()))
     return turns
