@@ -30,6 +30,7 @@ COMMANDS = {
     ),
     "plan": Command("eduardo.plan", "estimate memory, requests and hours of a run before it gets a GPU"),
     "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
+    "chat": Command("eduardo.chat.__main__", "talk with a tutor yourself, or be the tutor"),
     "serve": Command("eduardo.serve", "serve student, judge or tutor with vLLM, where training finds them"),
     "process_dataset": Command(
         "eduardo.process_dataset", "turn near-transfer pairs into Parquet for training"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from eduardo.errors import EndpointUnavailable
 from eduardo.llm import ChatClient, Completion
@@ -13,11 +14,30 @@ from eduardo.types import FinishReason, Speaker, Transcript, Turn, TurnFault, Tu
 from eduardo.views import Message, student_view
 
 
-class Student:
+class TestTaker:
+    """Takes tests. What a thinking model thinks is dropped."""
+
+    __test__: ClassVar[bool] = False  # keeps pytest from collecting the class
+
+    def __init__(self, client: ChatClient) -> None:
+        self._client = client
+
+    async def attempt(
+        self, messages: list[Message], *, n: int, max_tokens: int, temperature: float, seed: int
+    ) -> tuple[Completion, ...]:
+        """`n` independent attempts from one request; fewer may come back. Raises EndpointError."""
+        completions = await self._client.complete(
+            messages, n=n, temperature=temperature, max_tokens=max_tokens, seed=seed
+        )
+        return tuple(replace(c, text=_visible(c)) for c in completions)
+
+
+class Student(TestTaker):
     """Talks in the dialogue, as its persona would, and takes the tests. What a thinking student thinks is dropped."""
 
     def __init__(self, client: ChatClient, recipe: RecipeSettings, *, persona: str = PLAIN) -> None:
-        self._client, self._settings, self._persona = client, recipe.dialogue, persona
+        super().__init__(client)
+        self._settings, self._persona = recipe.dialogue, persona
 
     async def reply(self, transcript: Transcript, *, seed: int) -> Turn:
         """The next student turn. Raises EndpointError.
@@ -31,15 +51,6 @@ class Student:
             seed=seed,
         )
         return to_turn(completions[0])
-
-    async def attempt(
-        self, messages: list[Message], *, n: int, max_tokens: int, temperature: float, seed: int
-    ) -> tuple[Completion, ...]:
-        """`n` independent attempts from one request; fewer may come back. Raises EndpointError."""
-        completions = await self._client.complete(
-            messages, n=n, temperature=temperature, max_tokens=max_tokens, seed=seed
-        )
-        return tuple(replace(c, text=_visible(c)) for c in completions)
 
 
 def to_turn(completion: Completion) -> Turn:

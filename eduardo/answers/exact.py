@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 from eduardo.answers.compare import compare
@@ -11,7 +12,7 @@ from eduardo.answers.normalize import clean, plain_text
 from eduardo.answers.read import read_answer
 from eduardo.answers.screen import screen
 from eduardo.answers.tree import TooCostly
-from eduardo.answers.values import Answer, Text, is_plain
+from eduardo.answers.values import Answer, Scalar, Text, is_plain
 from eduardo.answers.verdict import Verdict
 
 _PLACEHOLDERS = frozenset({"?", "nan", "null", "n/a", "None"})  # how missing values look once they are text
@@ -37,6 +38,15 @@ def check_key(key: str) -> str | None:
     """
     read = read_key(key)
     return read if isinstance(read, str) else None
+
+
+def is_whole_number(answer: str) -> bool:
+    """Whether an answer is a whole number, perhaps with a unit."""
+    try:
+        read = read_answer(answer)
+    except TooCostly:
+        return False
+    return isinstance(read, Scalar) and isinstance(read.exact, Fraction) and read.exact.denominator == 1
 
 
 def read_key(key: str) -> Key | str:

@@ -54,7 +54,7 @@ def serve(
     ] = False,
     parent_pid: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Serve `simulated-student` and `simulated-judge` behind one OpenAI-compatible endpoint.
+    """Serve `simulated-student`, `simulated-judge` and `simulated-rewriter` behind one OpenAI-compatible endpoint.
 
     Examples:
 

@@ -1,11 +1,11 @@
-"""The classroom's student and judge without HTTP: the same replies as from the server, in this process."""
+"""The classroom's models without HTTP: the same replies as from the server, in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from eduardo.classroom import sim_judge, sim_student
+from eduardo.classroom import sim_judge, sim_rewriter, sim_student
 from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
 from eduardo.classroom.wire import Brain, ChatRequest, sample
 from eduardo.judge import Judge
@@ -17,6 +17,7 @@ from eduardo.views import Message
 
 STUDENT_MODEL = "simulated-student"
 JUDGE_MODEL = "simulated-judge"
+REWRITER_MODEL = "simulated-rewriter"
 
 
 def brains(settings: SimSettings | None = None) -> dict[str, Brain]:
@@ -25,6 +26,7 @@ def brains(settings: SimSettings | None = None) -> dict[str, Brain]:
     return {
         STUDENT_MODEL: lambda messages, rng: sim_student.reply(messages, rng, params.student),
         JUDGE_MODEL: lambda messages, rng: sim_judge.judge(messages, rng, params.judge),
+        REWRITER_MODEL: lambda messages, rng: sim_rewriter.reply(messages, rng, params.rewriter),
     }
 
 

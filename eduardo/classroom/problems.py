@@ -69,11 +69,16 @@ def generate_pair(rng: random.Random, template: Template) -> SimPair:
     """Draw a source and a variant that differ in story, numbers and answer."""
     first, second = rng.sample(template.stories, 2)
     source = generate_problem(rng, template, first)
+    return SimPair(source=source, variant=generate_variant(rng, source, second))
+
+
+def generate_variant(rng: random.Random, source: SimProblem, story: Story) -> SimProblem:
+    """A problem of the same template that differs from `source` in numbers and answer."""
     for _ in range(_MAX_DRAWS):
-        variant = generate_problem(rng, template, second)
+        variant = generate_problem(rng, source.template, story)
         if variant.answer != source.answer and variant.numbers != source.numbers:
-            return SimPair(source=source, variant=variant)
-    raise UserError(f"template {template.id!r} has too few number choices for a pair; widen its ranges")
+            return variant
+    raise UserError(f"template {source.template.id!r} has too few number choices for a pair; widen its ranges")
 
 
 def generate_problem(rng: random.Random, template: Template, story: Story) -> SimProblem:

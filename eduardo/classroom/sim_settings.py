@@ -1,4 +1,4 @@
-"""Parameters of the simulated student and judge. Values live in `configs/sim/`."""
+"""Parameters of the simulated student, judge and rewriter. Values live in `configs/sim/`."""
 
 from __future__ import annotations
 
@@ -53,9 +53,29 @@ class JudgeParams(Settings):
     standing_error_rejects: bool
 
 
+class RewriterParams(Settings):
+    """Shares of the variants that are bad, and how."""
+
+    near_copy: Share
+    unreadable: Share
+    wrong_answer: Share
+    other_structure: Share
+    blind_error: Share  # chance that its own solution of a problem is wrong
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> RewriterParams:
+        shares = self.near_copy + self.unreadable + self.wrong_answer + self.other_structure
+        if shares > 1 + 1e-9:
+            raise ValueError(
+                f"near_copy, unreadable, wrong_answer and other_structure add up to {shares:g}, above 1"
+            )
+        return self
+
+
 class SimSettings(Settings):
     student: StudentParams
     judge: JudgeParams
+    rewriter: RewriterParams
 
 
 @lru_cache(maxsize=8)

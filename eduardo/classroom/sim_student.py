@@ -29,7 +29,7 @@ def reply(messages: Sequence[Message], rng: random.Random, params: StudentParams
     """The student's next message: a dialogue turn, or a full solution when the last message poses a test."""
     chat, chance = _understand(tuple((m["role"], m["content"]) for m in messages), params)
     if chance is not None:
-        return _solve(chat.posed, chance, rng)
+        return solve(chat.posed, chance, rng)
     if chat.source is None:
         return "I do not know this kind of problem."
     return _converse(chat, chat.source, rng, params)
@@ -83,7 +83,8 @@ def _learned(memory: Memory, num_steps: int, params: StudentParams) -> float:
 # -- tests -----------------------------------------------------------------------------------------
 
 
-def _solve(posed: SimProblem | None, chance: float, rng: random.Random) -> str:
+def solve(posed: SimProblem | None, chance: float, rng: random.Random) -> str:
+    """A full solution with `\\boxed{}`, right with the given chance; a word of despair for an unknown problem."""
     if posed is None:
         return "I do not know how to solve this."
     steps = posed.steps

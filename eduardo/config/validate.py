@@ -18,17 +18,22 @@ OWN_SECTIONS = tuple(TrainSettings.model_fields)
 
 def validate(config: DictConfig) -> TrainSettings:
     """Resolves `config` in place and returns our typed part of it. Raises UserError with one line."""
-    _resolve(config)
+    resolve(config)
+    for name in OWN_SECTIONS:
+        missing = OmegaConf.missing_keys(config[name])
+        if missing:
+            raise UserError(f"{min(missing)} has no value: set it on the command line or in a config file")
     plain: Any = OmegaConf.to_container(config)
     try:
         settings = TrainSettings(**{name: plain[name] for name in OWN_SECTIONS})
     except ValidationError as error:
-        raise UserError(_first_problem(error)) from None
+        raise UserError(first_problem(error)) from None
     _check_contradictions(config, settings)
     return settings
 
 
-def _resolve(config: DictConfig) -> None:
+def resolve(config: DictConfig) -> None:
+    """Replaces every interpolation by its value, in place. Raises UserError naming one that has none."""
     for section in list(config):
         try:
             node = config[section]
@@ -39,10 +44,6 @@ def _resolve(config: DictConfig) -> None:
             raise UserError(f"{key}: {_cause(str(error))}") from None
         except OmegaConfBaseException as error:
             raise UserError(f"{section}: {' '.join(str(error).split())}") from None
-    for name in OWN_SECTIONS:
-        missing = OmegaConf.missing_keys(config[name])
-        if missing:
-            raise UserError(f"{min(missing)} has no value: set it on the command line or in a config file")
 
 
 def _unresolvable_key(config: DictConfig, section: str) -> str:
@@ -63,7 +64,8 @@ def _cause(message: str) -> str:
     return message.splitlines()[0]
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
+    """One line: the key, what it was set to, and what is wrong with it."""
     problem = error.errors()[0]
     key = ".".join(map(str, problem["loc"]))
     given = problem.get("input")

@@ -21,6 +21,7 @@ OPEN_MAPPINGS = (
     "ray_kwargs.ray_init",
     "classroom.student.extra_body",
     "classroom.judge.extra_body",
+    "rewriter.extra_body",
     "classroom.server.env",
     "planning.architecture",
     "run.env",

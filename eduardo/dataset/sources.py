@@ -70,11 +70,12 @@ class HubDataset:
 
     name: str
     revision: str | None = None
+    config: str | None = None  # of a data set that has several
 
     def records(self, split: str) -> Iterator[Record]:
         datasets = _datasets()
         try:
-            rows = datasets.load_dataset(self.name, split=split, revision=self.commit)
+            rows = datasets.load_dataset(self.name, self.config, split=split, revision=self.commit)
         except Exception as error:
             detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(

@@ -24,6 +24,26 @@ _NUMBER_WORD = re.compile(
     "(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|half|third|quarter|fifth|sixth|eighth|"
     "tenth|twice|thrice|double|triple"
 )
+_DIGITS = {
+    word: str(value)
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+        ]
+    )
+}
 NUMBER = "#"
 NAME = "@"
 
@@ -49,6 +69,14 @@ def masked_words(text: str) -> tuple[str, ...]:
     sentence starts included, needs no list of names and loses next to nothing.
     """
     return tuple(_mask(word) for word in _TOKEN.findall(normalize(text)))
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """The numbers of a text, sorted: what `masked_words` hides. `3` and `three` are the same number."""
+    words = (
+        word.casefold().replace(",", "") for word in _TOKEN.findall(normalize(text)) if _mask(word) == NUMBER
+    )
+    return tuple(sorted(_DIGITS.get(word, word) for word in words))
 
 
 @lru_cache(maxsize=1 << 16)
