@@ -1,11 +1,11 @@
-"""`eduardo evaluate middle_turn`, whole: real HTTP servers as tutor and rubric judge, a real classifier, real dialogues."""
+"""`eduardo evaluate middle_turn`, whole: HTTP servers as tutors and rubric judge, a classifier, real dialogues."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +53,20 @@ class Servers:
 
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    found, ready, done = Servers(), threading.Event(), threading.Event()
-
-    async def serve() -> None:
-        async with chat_server(found.chat) as found.url:
-            ready.set()
-            while not done.is_set():
-                await asyncio.sleep(0.02)
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    found, loop = Servers(), asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    assert ready.wait(30)
+
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(30)
+
+    server = chat_server(found.chat)
+    found.url = run(server.__aenter__())
     yield found
-    done.set()
+    run(server.__aexit__(None, None, None))
+    loop.call_soon_threadsafe(loop.stop)
     thread.join(30)
+    loop.close()
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,7 @@ from eduardo.evaluation.tutors import (
 from eduardo.files import write_whole
 from eduardo.judge import Judge
 from eduardo.llm import close_shared_clients, shared_client
+from eduardo.personas import PLAIN
 from eduardo.progress import TaskProgress
 from eduardo.records import read_dialogues
 from eduardo.student import Student
@@ -51,38 +52,53 @@ ROLLOUTS, SCORED = "rollouts.jsonl", "scored.jsonl"
 
 
 def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: Console) -> list[Summary]:
-    """Roll out, score and report all tutors; everything is kept under `settings.out_dir`.
+    """Measure all tutors, write the report and show it; everything is kept under `settings.out_dir`."""
+    tasks = read_tasks(settings)
+    summaries = measure(specs, tasks, settings, console)
+    out_dir = Path(settings.out_dir)
+    evaluation = write_reports(summaries, about(tasks, settings), out_dir)
+    _show(
+        evaluation, {spec.name: read_scored(out_dir / spec.name, tasks) for spec in specs}, console, out_dir
+    )
+    return summaries
 
-    What its files hold already is not done again. A served tutor is taken down before its dialogues are scored.
+
+def measure(
+    specs: Sequence[TutorSpec],
+    tasks: Sequence[Task],
+    settings: EvaluationSettings,
+    console: Console,
+    *,
+    persona: str = PLAIN,
+) -> list[Summary]:
+    """Roll out and score all tutors with a student in that persona.
+
+    What the files of `settings.out_dir` hold already is not done again. A served tutor is taken down before its
+    dialogues are scored.
     """
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    tasks = read_tasks(settings)
     out_dir = Path(settings.out_dir)
     for spec in specs:
-        claim_folder(out_dir / spec.name, _facts(spec, settings))
+        claim_folder(out_dir / spec.name, _facts(spec, settings, persona))
     with (
         running_classroom(settings.classroom, log_dir=out_dir) as classroom,
         TaskProgress(console) as progress,
     ):
-        stages = _Stages(tasks, classroom, settings, progress)
+        stages = _Stages(tasks, classroom, settings, progress, persona)
         for spec in specs:
             voids = stages.roll_out(spec, out_dir / spec.name) + stages.score(spec, out_dir / spec.name)
             for reason, number in voids.most_common():
                 console.print(f"[bold]{spec.name}[/]: {number} dialogues not measured: {reason}")
-    dialogues = {spec.name: read_scored(out_dir / spec.name, tasks) for spec in specs}
-    summaries = [
+    return [
         summarize(
             spec.name,
-            to_rows(dialogues[spec.name], settings),
+            to_rows(read_scored(out_dir / spec.name, tasks), settings),
             len(tasks),
             settings,
             control=Control(spec.target) if spec.kind is TutorKind.CONTROL else None,
         )
         for spec in specs
     ]
-    evaluation = write_reports(summaries, _about(tasks, settings), out_dir)
-    _show(evaluation, dialogues, console, out_dir)
-    return summaries
 
 
 def read_tasks(settings: EvaluationSettings) -> list[Task]:
@@ -144,7 +160,7 @@ def write_reports(
     return evaluation
 
 
-def _about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str | int | float]:
+def about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str | int | float]:
     """What a methods section has to say."""
     recipe = settings.recipe
     return {
@@ -166,12 +182,13 @@ def _about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str
     }
 
 
-def _facts(spec: TutorSpec, settings: EvaluationSettings) -> dict[str, object]:
+def _facts(spec: TutorSpec, settings: EvaluationSettings, persona: str) -> dict[str, object]:
     """All that a dialogue or its score depends on, apart from how many there are and how fast."""
     chosen = settings.model_dump(include={"recipe", "data_file", "temperature", "top_p", "seed"}, mode="json")
     models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
     tutor = f"{spec.target}#{spec.model}"
-    return {"tutor": tutor, **models, **chosen, "data_sha256": _sha256(settings.data_file)}
+    acting = {} if persona == PLAIN else {"persona": persona}
+    return {"tutor": tutor, **models, **acting, **chosen, "data_sha256": _sha256(settings.data_file)}
 
 
 def _sha256(file: str) -> str:
@@ -187,9 +204,10 @@ class _Stages:
         classroom: ClassroomSettings,
         settings: EvaluationSettings,
         progress: TaskProgress,
+        persona: str,
     ) -> None:
         self._tasks, self._classroom, self._settings = tasks, classroom, settings
-        self._progress = progress
+        self._progress, self._persona = progress, persona
 
     def roll_out(self, spec: TutorSpec, folder: Path) -> Counter[str]:
         file = folder / ROLLOUTS
@@ -254,7 +272,7 @@ class _Stages:
 
     async def _student(self) -> Student:
         await shared_client(self._classroom.student).check(config_key="classroom.student")
-        return Student(shared_client(self._classroom.student), self._settings.recipe)
+        return Student(shared_client(self._classroom.student), self._settings.recipe, persona=self._persona)
 
     def _bar(self, name: str) -> Callable[[], None]:
         bar = self._progress.add_task(name, total=len(self._tasks))

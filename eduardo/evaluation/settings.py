@@ -59,6 +59,15 @@ class EvaluationSettings(TutorSettings):
     max_dialogues_at_once: Count
     out_dir: Annotated[str, Field(min_length=1)]
 
+    @field_validator("classroom")
+    @classmethod
+    def _one_kind_of_student(cls, classroom: ClassroomSettings) -> ClassroomSettings:
+        if classroom.personas is not None:
+            raise ValueError(
+                "personas are a mixture for training; `evaluate students` tests one after the other"
+            )
+        return classroom
+
     @field_validator("difficulty_bands")
     @classmethod
     def _cover_all_rates(cls, edges: list[float]) -> list[float]:
