@@ -215,7 +215,7 @@ def _open_message(num_open: int, num_chosen: int, still_open: Sequence[OpenRow])
     why = f" (first: {still_open[0].fault})" if still_open else ""
     return (
         f"{num_open} of {num_chosen} problems are still open, because an endpoint failed{why}; "
-        "what is finished is kept: run the same command again, or add write_with_open_rows=true to write the set as it is"
+        "what is finished is kept: run it again, or add write_with_open_rows=true to write the set without them"
     )
 
 
