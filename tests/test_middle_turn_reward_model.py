@@ -9,7 +9,8 @@ import pytest
 from tiny_classifier import write_classifier
 
 from eduardo.errors import UserError
-from eduardo.evaluation.middle_turn.answers import Answer, read_lines
+from eduardo.evaluation.jsonl import read_lines
+from eduardo.evaluation.middle_turn.answers import Answer
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.reward_model import RewardModel, Score, score_all, scored_chat
 from eduardo.evaluation.middle_turn.settings import RewardModelSettings

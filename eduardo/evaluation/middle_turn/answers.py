@@ -1,4 +1,4 @@
-"""First stage: the tutor answers in place of the human teacher. Files of all stages, line by line."""
+"""First stage: the tutor answers in place of the human teacher."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from eduardo.errors import EndpointUnavailable, UserError
+from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.files import LineWriter
@@ -21,7 +21,6 @@ from eduardo.settings import DialogueSettings
 from eduardo.types import ItemKind, Speaker, TestItem, Transcript, TransferPair, Turn
 from eduardo.views import opener, tutor_prompt
 
-L = TypeVar("L", bound=msgspec.Struct)
 Progress = Callable[[], None]
 
 
@@ -30,34 +29,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # what the student would see
     thinking: str = ""
     faults: list[str] = []
-
-
-def read_lines(path: Path, kind: type[L]) -> list[L]:
-    """All whole lines of a stage's file; none where there is no file. Raises UserError that names the line."""
-    if not path.is_file():
-        return []
-    lines = path.read_bytes().split(b"\n")
-    found = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            found.append(msgspec.json.decode(line, type=kind))
-        except msgspec.MsgspecError as error:
-            if number < len(lines):  # a last line without its break was cut by a crash
-                raise UserError(f"{path}, line {number}: {error}; remove the file to do it again") from error
-    return found
-
-
-def append_lines(path: Path, kind: type[msgspec.Struct]) -> LineWriter:
-    def is_whole(line: bytes) -> bool:
-        try:
-            msgspec.json.decode(line, type=kind)
-        except msgspec.MsgspecError:
-            return False
-        return True
-
-    return LineWriter(path, is_whole=is_whole)
 
 
 async def work_on_all(

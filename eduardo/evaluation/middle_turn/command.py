@@ -16,9 +16,10 @@ from rich.markdown import Markdown
 from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.html_report import write_report
+from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.loading import load
 from eduardo.evaluation.middle_turn import summary
-from eduardo.evaluation.middle_turn.answers import Answer, answer_all, append_lines, human_answers, read_lines
+from eduardo.evaluation.middle_turn.answers import Answer, answer_all, human_answers
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.ratings import rate_all
 from eduardo.evaluation.middle_turn.report import middle_turn_part

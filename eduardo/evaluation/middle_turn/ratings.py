@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from eduardo.evaluation.middle_turn.answers import Answer, Progress, append_lines, read_lines, work_on_all
+from eduardo.evaluation.jsonl import append_lines, read_lines
+from eduardo.evaluation.middle_turn.answers import Answer, Progress, work_on_all
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.judge import Rating, Rubric, RubricJudge
 from eduardo.seeds import derive_seed

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from eduardo.errors import UserError
-from eduardo.evaluation.middle_turn.answers import Answer, append_lines, read_lines
+from eduardo.evaluation.jsonl import append_lines, read_lines
+from eduardo.evaluation.middle_turn.answers import Answer
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.settings import RewardModelSettings
 from eduardo.llm import Message

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eduardo.evaluation.middle_turn.answers import Answer, read_lines
+from eduardo.evaluation.jsonl import read_lines
+from eduardo.evaluation.middle_turn.answers import Answer
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.ratings import Rated
 from eduardo.evaluation.middle_turn.reward_model import Score
