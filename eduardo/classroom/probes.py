@@ -80,6 +80,10 @@ class Wording:
         """One option, another one each turn."""
         return options[(self._offset + turn) % len(options)].format(**values)
 
+    def now_and_then(self, turn: int) -> bool:
+        """True about one time in four."""
+        return self._rng.random() < 0.25 if self._rng else turn % 4 == 2
+
     def end(self, text: str) -> str:
         return f"{text} {self.end_tag}"
 
@@ -117,19 +121,20 @@ def guide(lesson: Lesson, words: Wording) -> str:
     """Asks for an attempt, then for the next missing quantity by name; confirms, corrects, asks why, ends."""
     step = lesson.next_step
     thought = "" if step is None or not lesson.attempted else f"next: {lesson.steps[step].quantity}"
-    return f"{thought}</think>{_guiding_words(lesson, words)}"
+    return f"{thought}</think>{_guiding_words(lesson, words, step=step)}"
 
 
 def thinker(lesson: Lesson, words: Wording) -> str:
     """Solves in its private thinking, step by step, and guides in the open."""
     step = lesson.next_step
     thought = "all done" if step is None else f"step {step + 1}: {lesson.steps[step]}"
-    return f"{thought}</think>{_guiding_words(lesson, words)}"
+    return f"{thought}</think>{_guiding_words(lesson, words, step=step)}"
 
 
 def rambler(lesson: Lesson, words: Wording) -> str:
     """A guide at about four times the length."""
-    return f"</think>{_guiding_words(lesson, words)} {words.rotate(_RAMBLE, lesson.num_tutor_turns)}"
+    guiding = _guiding_words(lesson, words, step=lesson.next_step)
+    return f"</think>{guiding} {words.rotate(_RAMBLE, lesson.num_tutor_turns)}"
 
 
 def vaguer(lesson: Lesson, words: Wording) -> str:
@@ -141,15 +146,25 @@ def vaguer(lesson: Lesson, words: Wording) -> str:
     return f"</think>{words.end(words.rotate(_BYE, turn)) if turn >= 6 else vague}"
 
 
+def muddler(lesson: Lesson, words: Wording) -> str:
+    """A guide that loses the thread now and then, asks for something that is done or comes later, and finds back."""
+    step = lesson.next_step
+    if lesson.attempted and step is not None and words.now_and_then(lesson.num_tutor_turns):
+        step = (step + 1) % len(lesson.steps)
+    thought = "" if step is None or not lesson.attempted else f"next: {lesson.steps[step].quantity}"
+    return f"{thought}</think>{_guiding_words(lesson, words, step=step)}"
+
+
 def early_namer(lesson: Lesson, words: Wording) -> str:
     """A guide that does not wait for an attempt."""
     step = lesson.next_step
     if lesson.num_tutor_turns == 0 and step is not None:
         return f"</think>{words.pick(_ASK_STEP, q=lesson.steps[step].quantity)}"
-    return f"</think>{_guiding_words(lesson, words)}"
+    return f"</think>{_guiding_words(lesson, words, step=step)}"
 
 
-def _guiding_words(lesson: Lesson, words: Wording) -> str:
+def _guiding_words(lesson: Lesson, words: Wording, *, step: int | None) -> str:
+    """What a guide says that goes for `step` next; None: all are done."""
     turn = lesson.num_tutor_turns
     if turn == 0:
         return words.pick(_ASK_ATTEMPT)
@@ -160,7 +175,6 @@ def _guiding_words(lesson: Lesson, words: Wording) -> str:
         feedback = words.pick(_CONFIRM) + " "
     if not lesson.attempted:
         return words.rotate(_ASK_AGAIN, turn)
-    step = lesson.next_step
     if step is None:
         if lesson.memory.explained or not lesson.memory.written:
             return words.end(words.pick(_FAREWELL))
@@ -242,6 +256,7 @@ PROBES: Mapping[str, Script] = MappingProxyType(
         "guide": guide,
         "thinker": thinker,
         "rambler": rambler,
+        "muddler": muddler,
         "vaguer": vaguer,
         "early_namer": early_namer,
         "teller": teller,
