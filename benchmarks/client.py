@@ -12,17 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import resource
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import openai
 import yaml
-from stub_server import CHOICE_S, MODEL, REQUEST_S
+from stub_server import CHOICE_S, MODEL, REQUEST_S, running_stub
 
 from eduardo.llm import ChatClient, Message
 from eduardo.settings import EndpointSettings
@@ -61,17 +58,6 @@ class Cost:
             wall_s=self.wall_s * factor,
             cpu_s=self.cpu_s * factor,
         )
-
-
-@contextmanager
-def stub_server() -> Iterator[str]:
-    command = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-        finally:
-            process.terminate()
 
 
 def settings(base_url: str, *, max_concurrency: int) -> EndpointSettings:
@@ -188,7 +174,7 @@ def main() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, OPEN_FILES), hard), hard))
     print(f"stub server: {1000 * REQUEST_S:.0f} ms per request and {1000 * CHOICE_S:.0f} ms per choice")
-    with stub_server() as base_url:
+    with running_stub() as base_url:
         compare(base_url, full=arguments.full)
         print("growth with concurrency:")
         costs = {n: asyncio.run(run_crowd(base_url, n)) for n in CONCURRENCIES}

@@ -147,9 +147,9 @@ def measure_memory(settings: GraderSettings, num: int) -> None:
 
 
 def grade_many_keys(grader: Grader, first: int, num: int) -> None:
-    """Fresh keys all the time, one in a hundred batches hard, so that no cache helps."""
+    """Fresh keys all the time, one in a thousand batches hard, so that no cache helps."""
     for start in range(first, first + num, MEMORY_BATCH):
-        key = rf"\sqrt{{{start}}}" if start % (100 * MEMORY_BATCH) == 0 else str(start)
+        key = rf"\sqrt{{{start}}}" if start % (1000 * MEMORY_BATCH) == 0 else str(start)
         grader.grade_many(key, [attempt(str(start + index)) for index in range(MEMORY_BATCH)])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,12 @@ from eduardo.types import Outcome
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "data/grading.jsonl").read_text().splitlines()]
 
 
+SETTINGS = GraderSettings(**yaml.safe_load((configs_dir() / "grader" / "default.yaml").read_text()))
+
+
 @pytest.fixture(scope="module")
 def grader() -> Iterator[Grader]:
-    values = yaml.safe_load((configs_dir() / "grader" / "default.yaml").read_text())
-    with Grader(GraderSettings(**values)) as grader:
+    with Grader(SETTINGS) as grader:
         yield grader
 
 
@@ -35,6 +39,17 @@ def is_right(grader: Grader, key: str, attempt: str) -> bool:
 @pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
 def test_recorded_pair(grader: Grader, row: dict[str, Any]) -> None:
     assert is_right(grader, row["answer_key"], row["attempt"]) == row["correct"]
+
+
+async def test_recorded_pairs_get_the_same_grades_in_threads_and_on_an_event_loop() -> None:
+    pairs = [(row["answer_key"], [row["attempt"]]) for row in ROWS]
+    patient = SETTINGS.model_copy(update={"cache_size": 0, "timeout_s": 30.0})  # the machine may be busy
+    with Grader(patient) as grader:
+        with ThreadPoolExecutor(4) as threads:
+            threaded = list(threads.map(lambda pair: grader.grade_many(*pair), pairs))
+        looped = list(await asyncio.gather(*(grader.grade_many_async(*pair) for pair in pairs)))
+    assert threaded == looped
+    assert [grade.outcome is Outcome.RIGHT for (grade,) in threaded] == [row["correct"] for row in ROWS]
 
 
 ATTEMPTS = [

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from eduardo.answers import Grader
 from eduardo.settings import GraderSettings
 from eduardo.types import Grade, Outcome
 
-SETTINGS = GraderSettings(timeout_s=1.0, num_workers=1, cache_size=100, max_answer_chars=1000)
+SETTINGS = GraderSettings(timeout_s=10.0, num_workers=1, cache_size=100, max_answer_chars=1000)
+RECORDED = [
+    json.loads(line)
+    for line in Path(__file__).with_name("data").joinpath("grading.jsonl").read_text().splitlines()
+]
 PAIRS = (
     (r"\frac{1}{2}", r"\boxed{0.5}", Outcome.RIGHT),
     (r"\dfrac{3}{4}", r"\boxed{\frac{3}{4}}", Outcome.RIGHT),
@@ -21,7 +28,7 @@ PAIRS = (
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_grades_are_the_same_in_a_ray_actor() -> None:
     ray = pytest.importorskip("ray")
 
@@ -31,11 +38,11 @@ def test_grades_are_the_same_in_a_ray_actor() -> None:
         def __init__(self, grader: Grader) -> None:
             self._grader = grader
 
-        async def grade_async(self) -> list[Grade]:
-            return [(await self._grader.grade_many_async(key, [attempt]))[0] for key, attempt, _ in PAIRS]
+        async def grade_async(self, pairs: list[tuple[str, str]]) -> list[Grade]:
+            return [(await self._grader.grade_many_async(key, [attempt]))[0] for key, attempt in pairs]
 
-        async def grade(self) -> list[Grade]:
-            return [self._grader.grade_many(key, [attempt])[0] for key, attempt, _ in PAIRS]
+        async def grade(self, pairs: list[tuple[str, str]]) -> list[Grade]:
+            return [self._grader.grade_many(key, [attempt])[0] for key, attempt in pairs]
 
         async def close(self) -> None:
             self._grader.close()
@@ -43,9 +50,14 @@ def test_grades_are_the_same_in_a_ray_actor() -> None:
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, address="local")
     try:
         actor = ray.remote(GradingActor).remote(Grader(SETTINGS))
-        for grades in (ray.get(actor.grade_async.remote()), ray.get(actor.grade.remote())):
+        recorded = [(row["answer_key"], row["attempt"]) for row in RECORDED]
+        pairs = [(key, attempt) for key, attempt, _ in PAIRS]
+        for ask in (actor.grade_async.remote, actor.grade.remote):
+            right = [grade.outcome is Outcome.RIGHT for grade in ray.get(ask(recorded))]
+            assert right == [row["correct"] for row in RECORDED]
+            grades = ray.get(ask(pairs))
             assert [grade.outcome for grade in grades] == [outcome for *_, outcome in PAIRS]
-            assert [grade.timed_out for grade in grades] == [False] * 6 + [True]
+            assert grades[-1].timed_out
         ray.get(actor.close.remote())
     finally:
         ray.shutdown()

@@ -85,6 +85,17 @@ async def test_k04_a_missing_key_is_told_with_the_setting_that_names_it() -> Non
             await client.check(config_key="classroom.judge")
 
 
+async def test_c04_a_chat_template_that_refuses_a_system_message_is_told_before_the_first_step() -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        if (await request.json())["messages"][0]["role"] == "system":
+            return web.json_response({"error": {"message": "System role not supported"}}, status=400)
+        return web.json_response(chat_reply("4"))
+
+    async with chat_server(refuse, models=two_models) as url, ChatClient(endpoint(url)) as client:
+        with pytest.raises(EndpointRejected, match=rf"refuses model '{MODEL}' .*System role not supported"):
+            await client.check(config_key="classroom.student")
+
+
 async def test_a_base_url_without_v1_is_told() -> None:
     async with (
         chat_server(good, models=two_models) as url,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_servers import DEFAULTS, MODEL
@@ -15,6 +17,7 @@ from eduardo.llm.retry import Outage, RetryPlan, parse_retry_after
 from eduardo.settings import EndpointSettings
 
 SHIPPED = EndpointSettings(base_url="http://127.0.0.1:8001/v1", model=MODEL, **DEFAULTS)
+CLASSROOMS = Path(__file__).parents[1] / "configs" / "classroom"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -44,12 +47,26 @@ def time_of_success(kind: FaultKind, *, down_s: float, settings: EndpointSetting
     return clock.now_s
 
 
-@pytest.mark.parametrize("kind", [FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR])
-def test_the_shipped_settings_survive_60_s_without_a_server(kind: FaultKind) -> None:
-    for seed in range(200):
+def endpoints_of_classrooms() -> dict[str, EndpointSettings]:
+    """Student and judge of every shipped classroom."""
+    address = {"base_url": SHIPPED.base_url, "model": MODEL}
+    return {
+        f"{path.stem} {role}": EndpointSettings(**{**DEFAULTS, **values[role], **address})
+        for path in sorted(CLASSROOMS.glob("*.yaml"))
+        for values in [yaml.safe_load(path.read_text())]
+        for role in ("student", "judge")
+    }
+
+
+@pytest.mark.parametrize("kind", [FaultKind.UNREACHABLE, FaultKind.SERVER_ERROR, FaultKind.DROPPED])
+@pytest.mark.parametrize(("name", "settings"), endpoints_of_classrooms().items())
+def test_k01_every_shipped_classroom_survives_60_s_without_a_server(
+    name: str, settings: EndpointSettings, kind: FaultKind
+) -> None:
+    for seed in range(50):
         random.seed(seed)
-        time_s = time_of_success(kind, down_s=60.0)
-        assert time_s is not None
+        time_s = time_of_success(kind, down_s=60.0, settings=settings)
+        assert time_s is not None, name
         assert time_s < 95.0
 
 

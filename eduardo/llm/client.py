@@ -26,6 +26,13 @@ from eduardo.settings import EndpointSettings
 _OWN_FIELDS = frozenset(
     {"model", "messages", "n", "temperature", "max_tokens", "seed", "response_format", "stream"}
 )
+# The shape of a dialogue, so that a chat template that refuses a system message or a second turn is met at once.
+_PREFLIGHT_CHAT = (
+    {"role": "system", "content": "You are a student."},
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Hello"},
+    {"role": "user", "content": "What is 1 + 1?"},
+)
 
 
 class ChatClient:
@@ -131,7 +138,7 @@ class ChatClient:
     async def check(
         self, *, config_key: str = "endpoint", min_context_tokens: int = 0, wait_s: float = 0.0
     ) -> EndpointReport:
-        """Preflight: does the server listen, serve the model, have room for the context, and answer?
+        """Preflight: does the server listen, serve the model, have room for the context, and answer a dialogue?
 
         `config_key` is the part of the configuration that messages tell the user to change, e.g.
         "classroom.student". A server that is not there yet is waited for at most `wait_s`; other faults are
@@ -153,7 +160,7 @@ class ChatClient:
             )
         fields: dict[str, object] = {
             "model": self.settings.model,
-            "messages": [{"role": "user", "content": "Hello"}],
+            "messages": _PREFLIGHT_CHAT,
             "max_tokens": 1,
             **self.settings.extra_body,
         }
