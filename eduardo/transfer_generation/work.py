@@ -153,10 +153,11 @@ class _Work:
     async def _compare(self, draft: Draft, attempts: Sequence[Attempt]) -> Refusal | None:
         """A strict majority must be right, and the second grader must not contradict the first."""
         grades = [one.grade for one in attempts if one.grade is not None]
-        right = [grade for grade in grades if grade.outcome is Outcome.RIGHT]
-        is_reproduced = 2 * len(right) > len(grades)
+        right = [grade.answer for grade in grades if grade.outcome is Outcome.RIGHT]
+        wrong = [grade.answer for grade in grades if grade.outcome is not Outcome.RIGHT]
+        is_reproduced = len(right) > len(wrong)
         contrary = Outcome.WRONG if is_reproduced else Outcome.RIGHT
-        for answer in {grade.answer: None for grade in (right if is_reproduced else grades) if grade.answer}:
+        for answer in filter(None, dict.fromkeys(right if is_reproduced else wrong)):
             if await self._tools.grader.second_opinion(draft.answer, answer) is contrary:
                 return Reason.GRADERS_DISAGREE, f"stated {draft.answer!r}, blind solve {answer!r}"
         if is_reproduced:
