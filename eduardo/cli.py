@@ -28,6 +28,9 @@ COMMANDS = {
     "train": Command(
         "eduardo.train.__main__", "train a tutor: dialogues, post-test, judge, reward, policy update"
     ),
+    "preflight": Command(
+        "eduardo.preflight.__main__", "check in seconds whether a training could start here"
+    ),
     "plan": Command("eduardo.plan", "estimate memory, requests and hours of a run before it gets a GPU"),
     "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
     "chat": Command("eduardo.chat.__main__", "talk with a tutor yourself, or be the tutor"),

@@ -115,7 +115,7 @@ def test_cache_grows_with_tokens_in_full_layers_only():
 @pytest.mark.parametrize(
     ("choice", "billions"),
     [
-        # 9,653,108,208 in the checkpoint, with a head for several tokens: one layer more (210 M), a map of 2 × 4096 × 4096
+        # 9,653,108,208 in the checkpoint with its head for several tokens: a layer (210 M), a map of 2 × 4096 × 4096
         ("qwen3_5_9b", 9.653 - 0.210 - 0.034),
         ("qwen3_14b", 14.8),  # https://huggingface.co/Qwen/Qwen3-14B
         ("qwen3_5_4b", 4.5),
@@ -148,7 +148,7 @@ def test_memory_of_the_update_by_hand(assumptions):
     assert memory.gradients == memory.weights
     assert memory.optimizer == 2 * memory.weights
     assert memory.gathered * GIB == pytest.approx(2 * (2 * 36_864 + 64_000))
-    # Kept: 2 layers × 64. Recomputed, and its gradient: 64 + 32 + 32 + 64 + 128 + 128 + 64 of the maps, 128 + 4 × 64 more.
+    # Kept: 2 × 64. Recomputed, and its gradient: 64 + 32 + 32 + 64 + 128 + 128 + 64 of the maps, 128 + 4 × 64 more.
     assert memory.activations * GIB == pytest.approx(2 * 100 * (128 + 2 * 896))
     assert memory.logits * GIB == pytest.approx(assumptions.memory.logit_copies * 2 * 1000 * 100)
 

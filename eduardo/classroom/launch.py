@@ -14,6 +14,7 @@ from eduardo.serving import vllm_server
 from eduardo.serving.endpoint_file import find
 from eduardo.serving.gpus import visible_gpus
 from eduardo.serving.roles import running_roles
+from eduardo.serving.watch import ServerWatch
 from eduardo.settings import EndpointSettings
 
 
@@ -24,15 +25,17 @@ def running_classroom(
     log_dir: Path,
     wait_s: float = 0,
     host: str = vllm_server.LOOPBACK,
+    watch: ServerWatch | None = None,
     roles: Sequence[Literal["student", "judge"]] = ("student", "judge"),
 ) -> Iterator[ClassroomSettings]:
     """The settings with the addresses at which student and judge now answer.
 
     Endpoints that run elsewhere (`server.kind: none`) are left as they are; one that is `published:FOLDER` is looked
     up there, and awaited up to `wait_s`. Nobody but `roles` is looked up or served alone. Servers of our own listen on
-    `host`. Raises UserError when a server does not come up or is not found.
+    `host`, and `watch` gets to know them. Raises UserError when a server does not come up or is not found.
     """
     server = settings.server
+    watch = watch or ServerWatch()
     if server.kind == "none":
         found: dict[str, EndpointSettings] = {
             role: find(getattr(settings, role), role, config_key=f"classroom.{role}", wait_s=wait_s)
@@ -43,6 +46,7 @@ def running_classroom(
         with process.start(
             host=host, port=server.port, timeout_s=server.start_timeout_s, options=server.options
         ) as classroom:
+            watch.add("the simulated classroom", classroom)
             yield _at(settings, classroom.base_url)
     elif server.kind == "vllm":
         if host != vllm_server.LOOPBACK:
@@ -60,6 +64,7 @@ def running_classroom(
             options=server.options,
             env=server.env,
         ) as vllm:
+            watch.add(f"the classroom's server ({vllm.log_file})", vllm)
             yield _at(settings, vllm.base_url)
     else:
         with running_roles(
@@ -73,6 +78,8 @@ def running_classroom(
             clients: dict[str, EndpointSettings] = {
                 process.role: process.client(getattr(settings, process.role)) for process in running
             }
+            for started in running:
+                watch.add(f"the {started.role}'s server ({started.server.log_file})", started.server)
             yield settings.model_copy(update=clients)
 
 

@@ -30,6 +30,10 @@ class ClassroomProcess:
     def is_alive(self) -> bool:
         return self.child.poll() is None
 
+    def last_words(self) -> str:
+        """How it ended; what it wrote went to this process's own error output."""
+        return f"exit status {self.child.poll()}"
+
     def stop(self) -> None:
         """Ends the server within a few seconds; calling it again is harmless."""
         if self.is_alive:

@@ -11,8 +11,8 @@ from eduardo.config import compose, validate
 from eduardo.config.arguments import parse_run_arguments
 from eduardo.config.paths import make_absolute
 from eduardo.train.help import HELP
-from eduardo.train.inputs import check_inputs
 from eduardo.train.session import run_session
+from eduardo.train.start_check import StartCheck
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -27,5 +27,7 @@ def main(argv: list[str] | None = None) -> int:
         print(OmegaConf.to_yaml(config), end="")
         return 0
     make_absolute(config, Path.cwd())
-    check_inputs(config)
-    return run_session(config, validate(config))
+    settings = validate(config)
+    start_check = StartCheck(config, settings)
+    start_check.before_servers()
+    return run_session(config, settings, start_check)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from eduardo.config import TrainSettings
 from eduardo.errors import UserError
+from eduardo.versions import installed_version
 
 PACKAGES = (
     "eduardo",
@@ -95,7 +95,7 @@ def _manifest(config: DictConfig, settings: TrainSettings) -> dict[str, Any]:
         "git": _git_revision(),
         "data": {name: _sha256(Path(name)) for name in _data_files(config)},
         "model": str(config.actor_rollout_ref.model.path),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: installed_version(name) for name in PACKAGES},
         "python": platform.python_version(),
         "machine": platform.platform(),
     }
@@ -108,13 +108,6 @@ def _data_files(config: DictConfig) -> Iterable[str]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _git_revision() -> str | None:

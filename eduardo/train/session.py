@@ -13,17 +13,19 @@ from rich.console import Console
 from eduardo.config import TrainSettings
 from eduardo.config.steps import num_steps
 from eduardo.errors import EduardoError, UserError
+from eduardo.serving.watch import ServerWatch
 from eduardo.train.curves import draw_curves
 from eduardo.train.failure import RunStatus, error_line, read_status
 from eduardo.train.placement import Placement, requeue_job
 from eduardo.train.process import TrainingProcess, run_environment
 from eduardo.train.progress import RunProgress
 from eduardo.train.run_folder import RunFolder
-from eduardo.train.services import check_endpoints, classroom
+from eduardo.train.services import classroom
+from eduardo.train.start_check import StartCheck
 from eduardo.train.stop_request import StopRequest, stop_signals
 from eduardo.verl_adapter.checkpoints import newest_complete
 from eduardo.verl_adapter.journal import JournalReader, read_journal
-from eduardo.verl_adapter.stop import clear_stop
+from eduardo.verl_adapter.stop import clear_stop, request_stop
 
 POLL_S = 0.5
 SIGNAL_STATUS = 128  # plus the signal's number, as shells report it
@@ -33,7 +35,7 @@ class TrainingFailed(EduardoError):
     """The training process ended with an error; the message is the line that says why."""
 
 
-def run_session(config: DictConfig, settings: TrainSettings) -> int:
+def run_session(config: DictConfig, settings: TrainSettings, start_check: StartCheck) -> int:
     """0 when the run finished, 128 + N when signal N stopped it. Raises EduardoError when it failed."""
     console = Console()
     folder = RunFolder(Path(settings.run.dir))
@@ -43,13 +45,14 @@ def run_session(config: DictConfig, settings: TrainSettings) -> int:
         )
         return 0
     placement = Placement(config, settings.cluster)
-    with classroom(config, settings, folder.path, host=placement.host) as settings:
-        check_endpoints(settings.classroom, settings.recipe, wait_s=settings.run.endpoint_wait_s)
+    servers = ServerWatch()
+    with classroom(config, settings, folder.path, host=placement.host, watch=servers) as settings:
+        start_check.with_servers(settings)
         folder.prepare(config, settings)
         clear_stop(folder.path)
         console.print(f"run folder {folder.path}, log {folder.log}", highlight=False, soft_wrap=True)
         stop = StopRequest(folder)
-        run = _Run(config, settings, folder, stop, console)
+        run = _Run(config, settings, folder, stop, console, servers)
         first_step = run.first_step
         log_start = folder.log.stat().st_size if folder.log.exists() else 0
         with stop_signals(stop):
@@ -74,6 +77,7 @@ class _Run:
     folder: RunFolder
     stop: StopRequest
     console: Console
+    servers: ServerWatch
 
     @property
     def first_step(self) -> int:
@@ -102,7 +106,7 @@ class _Run:
                     status = process.wait(POLL_S)
                     for line in journal.new_lines():
                         progress.show(line)
-                    for message in self.stop.take_messages():
+                    for message in [*self.stop.take_messages(), *self._news_of_servers()]:
                         progress.say(message)
                     if status is not None:
                         return status
@@ -111,6 +115,13 @@ class _Run:
                 return None
         finally:
             process.close(gently=not self.stop.now)
+
+    def _news_of_servers(self) -> list[str]:
+        """Once a server of the run's own has ended, dialogues can only be void: save, and end with the reason."""
+        death = self.servers.death()
+        if death is None or not request_stop(self.folder.path, death, failed=True):
+            return []
+        return [f"{death}; the checkpoint is saved first"]
 
 
 def _is_finished(config: DictConfig, settings: TrainSettings, folder: RunFolder) -> bool:

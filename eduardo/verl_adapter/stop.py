@@ -18,13 +18,14 @@ class StopTraining(Exception):
         self.failed = failed
 
 
-def request_stop(run_dir: Path, reason: str, *, failed: bool = False) -> None:
-    """Ask the run to save and end. The first reason stays."""
+def request_stop(run_dir: Path, reason: str, *, failed: bool = False) -> bool:
+    """Ask the run to save and end. The first reason stays: False when there was one already."""
     try:
         with (run_dir / STOP_FILE).open("x", encoding="utf-8") as file:
             json.dump({"reason": reason, "failed": failed}, file)
     except FileExistsError:
-        return
+        return False
+    return True
 
 
 def clear_stop(run_dir: Path) -> None:

@@ -20,15 +20,14 @@ import ray
 import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf
 from verl.trainer.main_ppo import TaskRunnerV1, run_ppo
-from verl.trainer.ppo.utils import need_critic, need_reference_policy
 from verl.trainer.ppo.v1 import get_trainer_cls
-from verl.utils.config import validate_config
 from verl.utils.logging_utils import configure_verl_logging
 
 import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
 from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
 from eduardo.verl_adapter.stop import request_stop
+from eduardo.verl_adapter.verl_check import check_with_verl
 
 PARENT_CHECK_S = 2.0
 
@@ -85,9 +84,7 @@ def main(config_path: str) -> None:
     config.ray_kwargs.ray_init.runtime_env.env_vars = {n: os.environ[n] for n in names if n in os.environ}
     if "RAY_ADDRESS" in os.environ:  # a cluster that is there already has what it has
         config.ray_kwargs.ray_init.update(num_cpus=None, num_gpus=None)
-    validate_config(
-        config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config)
-    )
+    check_with_verl(config)
     try:
         run_ppo(config, task_runner_class=TutorTaskRunner)
     finally:

@@ -9,26 +9,28 @@ from omegaconf import OmegaConf
 
 from eduardo.dataset import to_row, write_rows
 from eduardo.errors import UserError
-from eduardo.train.inputs import check_inputs
+from eduardo.preflight.data import check_leak, check_training_data, check_validation_data
+from eduardo.preflight.findings import CannotCheck, Status, Subject
+from eduardo.preflight.model import check_model
 from eduardo.types import ItemKind, Problem, SolveRate, TestItem, TransferPair
 
 
-def rows(count):
-    for index in range(count):
+def rows(count, split="train", first=0):
+    for index in range(first, first + count):
         source = TestItem(
             problem=Problem(text=f"What is {index} + 3?", answer=str(index + 3)),
             baseline=SolveRate(value=0.25, num_graded=16),
             kind=ItemKind.SOURCE,
         )
         pair = TransferPair(id=f"p{index}", source=source, variant=None)
-        yield to_row(pair, split="train", index=index, prompt_style="default", end_tag="<end>")
+        yield to_row(pair, split=split, index=index, prompt_style="default", end_tag="<end>")
 
 
 @pytest.fixture
 def run(tmp_path):
     """A configuration with two good files and a good model folder; `run.check()` checks it."""
-    for name, count in (("train", 4), ("val", 2)):
-        write_rows(tmp_path / f"{name}.parquet", rows(count))
+    write_rows(tmp_path / "train.parquet", rows(4))
+    write_rows(tmp_path / "val.parquet", rows(2, "val", first=4))
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text(json.dumps({"max_position_embeddings": 2048}))
@@ -45,6 +47,20 @@ def run(tmp_path):
     )
 
 
+class Preflight:
+    wording_overlap = 0.8
+
+
+class Knobs:
+    preflight = Preflight
+
+
+def check_inputs(config, *, dry_run=False):
+    subject = Subject(config, Knobs, dry_run)
+    for check in (check_training_data, check_validation_data, check_model):
+        check(subject)
+
+
 def complaint(config):
     with pytest.raises(UserError) as caught:
         check_inputs(config)
@@ -54,6 +70,37 @@ def complaint(config):
 
 def test_good_inputs_pass(run):
     check_inputs(run)
+
+
+def test_a_dry_run_does_without_the_files(run):
+    run.data.train_files = ["nowhere.parquet"]
+    with pytest.raises(CannotCheck, match=r"nowhere.parquet is not on this machine"):
+        check_inputs(run, dry_run=True)
+
+
+def test_a_file_of_another_split_is_refused(run, tmp_path):
+    write_rows(tmp_path / "train.parquet", rows(4, "test"))
+    assert "holds rows of split test; name a file of split train" in complaint(run)
+
+
+def test_a_problem_on_both_sides_is_a_leak(run, tmp_path):
+    write_rows(tmp_path / "val.parquet", rows(2, "val", first=3))
+    with pytest.raises(UserError, match=r"1 of 2 problems are trained on as well, such as p3"):
+        check_leak(Subject(run, Knobs, dry_run=False))
+
+
+def test_a_problem_with_other_numbers_is_a_warning(run):
+    finding = check_leak(Subject(run, Knobs, dry_run=False))
+    assert finding.status is Status.WARN
+    assert "2 of 2 validation problems read like a training problem" in finding.text
+
+
+def test_other_problems_are_no_leak(run, tmp_path):
+    text = "A rope of 40 m is cut into pieces of 5 m each and one of them is lost: how many pieces are left over?"
+    row = next(rows(1, "val", first=9))
+    row["extra_info"]["problem"] = text
+    write_rows(tmp_path / "val.parquet", [row])
+    assert check_leak(Subject(run, Knobs, dry_run=False)).status is Status.PASS
 
 
 def test_a_missing_file_is_named_with_the_command_that_writes_it(run):
