@@ -11,15 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from omegaconf import OmegaConf
-from pydantic import ValidationError
 from rich.console import Console
 
-from eduardo.config import compose
 from eduardo.console import run_main
 from eduardo.errors import UserError
+from eduardo.evaluation.loading import load
 from eduardo.llm.key import checked_key
 from eduardo.merge import merge
 from eduardo.serving.address import own_address
@@ -63,13 +60,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def load_settings(overrides: Sequence[str]) -> ServeSettings:
     """configs/serve.yaml with overrides. Raises UserError with the key that is wrong."""
-    config: Any = OmegaConf.to_container(compose(overrides, config_name="serve"), resolve=True)
-    try:
-        return ServeSettings.model_validate(config)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        raise UserError(f"{key}: {first['msg']} (got {first['input']!r})") from None
+    return load("serve", ServeSettings, overrides)
 
 
 def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> int:

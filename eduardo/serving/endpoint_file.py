@@ -79,14 +79,10 @@ def find(settings: EndpointSettings, role: Role, *, config_key: str, wait_s: flo
     Waits up to `wait_s` for one that answers. Raises UserError when there is none, more than one, or one of another
     model; `config_key` is what the message tells to change.
     """
-    if not settings.base_url.startswith(PUBLISHED):
+    folder = folder_of(settings)
+    if folder is None:
         return settings
-    folder = Path(settings.base_url.removeprefix(PUBLISHED)).expanduser()
-    deadline_s = time.monotonic() + wait_s
-    while isinstance(found := find_published(folder, role, config_key=config_key), str):
-        if time.monotonic() >= deadline_s:
-            raise UserError(found)
-        time.sleep(_POLL_S)
+    found = locate(folder, role, config_key=config_key, wait_s=wait_s)
     if found.model != settings.model:
         raise UserError(
             f"{folder / found.file_name}: this {role} server serves {found.model!r}, but "
@@ -98,8 +94,25 @@ def find(settings: EndpointSettings, role: Role, *, config_key: str, wait_s: flo
     return settings.model_copy(update={"base_url": found.base_url, "api_key_file": key_file})
 
 
-def find_published(folder: Path, role: Role, *, config_key: str) -> PublishedEndpoint | str:
-    """The one server of `role` that answers, or why there is none. Raises UserError for several or a broken file."""
+def folder_of(settings: EndpointSettings) -> Path | None:
+    """FOLDER of `published:FOLDER`; None when an address is given."""
+    if not settings.base_url.startswith(PUBLISHED):
+        return None
+    return Path(settings.base_url.removeprefix(PUBLISHED)).expanduser()
+
+
+def locate(folder: Path, role: Role, *, config_key: str, wait_s: float = 0) -> PublishedEndpoint:
+    """The one server of `role` that answers, waited for up to `wait_s`. Raises UserError."""
+    deadline_s = time.monotonic() + wait_s
+    while isinstance(found := _look(folder, role, config_key), str):
+        if time.monotonic() >= deadline_s:
+            raise UserError(found)
+        time.sleep(_POLL_S)
+    return found
+
+
+def _look(folder: Path, role: Role, config_key: str) -> PublishedEndpoint | str:
+    """The one server that answers, or why there is none. Raises UserError for several or a broken file."""
     known = list(filter(None, map(_read, sorted(folder.glob(f"{role}-*.json")))))
     alive = [endpoint for endpoint in known if is_healthy(endpoint.base_url)]
     if len(alive) > 1:

@@ -43,7 +43,7 @@ class RoleProcess:
             host=host,
             port=int(self.server.base_url.removesuffix("/v1").rpartition(":")[2]),
             model=self.served_name,
-            source=str(self.settings.model),
+            source=self.server.source,
             max_model_len=self.settings.max_model_len,
             api_key_file=self.key_file.name,
             pid=os.getpid(),

@@ -35,6 +35,7 @@ class VllmServer:
     """A started server. `base_url` ends in /v1. Use as a context manager, or call `stop()`."""
 
     base_url: str
+    source: str  # absolute path of the model folder, or a name on the model hub
     log_file: Path
     keeper: subprocess.Popen[bytes]
 
@@ -132,7 +133,8 @@ def launch(
             start_new_session=True,
         )
     reachable = LOOPBACK if host in ("0.0.0.0", LOOPBACK) else host
-    return VllmServer(f"http://{reachable}:{port}/v1", log_file, keeper)
+    source = str(Path(model).absolute()) if is_local else str(model)
+    return VllmServer(f"http://{reachable}:{port}/v1", source, log_file, keeper)
 
 
 def wait_until_healthy(
