@@ -46,6 +46,7 @@ dialogues and scores that are in out_dir are kept.
 _OTHER_TESTS = {
     "middle_turn": "eduardo.evaluation.middle_turn.command",
     "students": "eduardo.evaluation.students.command",
+    "external": "eduardo.evaluation.external.command",
 }
 
 
