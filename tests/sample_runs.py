@@ -17,7 +17,7 @@ from eduardo import views
 from eduardo.answers import Grader
 from eduardo.classroom.in_process import in_process_judge, in_process_student
 from eduardo.classroom.probes import PROBES, Probe
-from eduardo.classroom.problems import SimPair, generate_pair, templates
+from eduardo.classroom.problems import SimPair, generate_pair, notes, templates
 from eduardo.dialogue import run_dialogue
 from eduardo.evaluate import load_settings
 from eduardo.evaluation import environment, report
@@ -55,7 +55,8 @@ def _pair(sim: SimPair, index: int) -> TransferPair:
         )
         for problem, kind in ((sim.source, ItemKind.SOURCE), (sim.variant, ItemKind.TRANSFER))
     )
-    return TransferPair(id=f"{sim.template.id}-{index}", source=source, variant=variant)
+    pair_id = f"{sim.template.id}-{index}"
+    return TransferPair(id=pair_id, source=source, variant=variant, notes=notes(sim.source))
 
 
 async def scored(
@@ -128,7 +129,7 @@ def write_evaluation(folder: Path, tutors: Sequence[str], num_pairs: int = 4) ->
 
 async def _evaluate(tasks: Sequence[Task], name: str, folder: Path, grader: Grader) -> None:
     student, judge = in_process_student(RECIPE), in_process_judge(RECIPE)
-    hold = untaught() if name == "none" else taught_by(_factory(name), student, RECIPE)
+    hold = untaught() if name == "none" else taught_by(factory(name), student, RECIPE)
     stage = {"seed": 1, "max_at_once": 8, "progress": lambda: None}
     rollouts, scores = folder / "rollouts.jsonl", folder / "scored.jsonl"
     await environment.roll_out(tasks, hold, file=rollouts, **stage)
@@ -137,7 +138,7 @@ async def _evaluate(tasks: Sequence[Task], name: str, folder: Path, grader: Grad
     )
 
 
-def _factory(name: str) -> TutorFactory:
+def factory(name: str) -> TutorFactory:
     def make(prompt: list[views.Message], *, seed: int) -> Probe:
         return Probe(PROBES[name], end_tag=RECIPE.dialogue.end_tag, seed=seed)
 
