@@ -43,7 +43,8 @@ def read_runs(folder: Path) -> list[MomentsRun]:
 
 def _read(path: Path) -> MomentsRun:
     summary = _object(path)
-    num_trials = int(summary.get("trials") or 1)
+    trials = summary.get("trials")
+    num_trials = trials if isinstance(trials, int) else 1
     core = summary["mean"] if num_trials > 1 else summary
     if not isinstance(core, Mapping):
         raise UserError(f"{path}: several trials but no means of them; another version of TutorMoments?")
