@@ -1,9 +1,10 @@
-"""Progress of long work: live bars on a terminal, a line per tenth of the work elsewhere."""
+"""Progress of long work: live bars on a terminal, a line per tenth of the work and per minute elsewhere."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from datetime import timedelta
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import (
@@ -17,6 +18,13 @@ from rich.progress import (
 )
 
 _LINES_PER_TASK = 10
+_SILENCE_S = 60.0  # the longest without a line while something is being done
+
+
+class _Line(NamedTuple):
+    tenths: int
+    completed: float
+    time_s: float
 
 
 class TaskProgress(Progress):
@@ -36,7 +44,8 @@ class TaskProgress(Progress):
             console=console,
             disable=not console.is_terminal,
         )
-        self._printed: dict[TaskID, int] = {}
+        self._first_lines: dict[TaskID, _Line] = {}
+        self._last_lines: dict[TaskID, _Line] = {}
         self._started_s = time.monotonic()
 
     def update(self, task_id: TaskID, **fields: Any) -> None:
@@ -51,13 +60,25 @@ class TaskProgress(Progress):
         task = self.tasks[self.task_ids.index(task_id)]
         if not self.disable or not task.total:
             return
+        now_s = time.monotonic()
         tenths = int(_LINES_PER_TASK * task.completed / task.total)
-        if tenths > self._printed.get(task_id, -1):
-            self._printed[task_id] = tenths
-            seconds = time.monotonic() - self._started_s
-            self.console.print(
-                f"{task.description}: {task.completed:.0f}/{task.total:.0f} after {seconds:.0f} s",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
+        last = self._last_lines.get(task_id)
+        if last is not None and tenths <= last.tenths and now_s - last.time_s < _SILENCE_S:
+            return
+        first = self._first_lines.setdefault(task_id, _Line(tenths, task.completed, now_s))
+        self._last_lines[task_id] = _Line(tenths, task.completed, now_s)
+        self.console.print(
+            f"{task.description}: {task.completed:.0f}/{task.total:.0f} after {now_s - self._started_s:.0f} s"
+            + _time_left(first, task.completed, task.total, now_s),
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _time_left(first: _Line, completed: float, total: float, now_s: float) -> str:
+    """Judged by what was done since the first line, since work before it may have been done in an earlier run."""
+    if completed <= first.completed or completed >= total:
+        return ""
+    seconds = (now_s - first.time_s) / (completed - first.completed) * (total - completed)
+    return f", about {timedelta(seconds=round(seconds))} left"

@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from eduardo.progress import TaskProgress
@@ -36,3 +37,16 @@ def test_a_terminal_gets_a_bar() -> None:
         task = progress.add_task("solve rates", total=2)
         progress.update(task, completed=2)
     assert "━" in out.getvalue() and " after " not in out.getvalue()
+
+
+def test_a_log_says_how_much_time_is_left() -> None:
+    lines = lines_of(total=20, steps=20)
+    assert " left" not in lines[0] and " left" not in lines[-1]
+    assert all(line.endswith(" left") for line in lines[1:-1])
+
+
+def test_slow_work_gets_a_line_every_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = iter(range(0, 10_000, 25))
+    monkeypatch.setattr("eduardo.progress.time.monotonic", lambda: float(next(now_s)))
+    lines = lines_of(total=1000, steps=12)
+    assert len(lines) > 3 and lines[1].startswith("solve rates [of all]: 4/1000")
