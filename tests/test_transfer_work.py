@@ -26,7 +26,7 @@ from eduardo.transfer_generation.rewriter import Rewriter
 from eduardo.transfer_generation.settings import GenerationSettings
 from eduardo.transfer_generation.source import SourceProblem
 from eduardo.transfer_generation.work import Tools, work_on
-from eduardo.types import Problem
+from eduardo.types import Outcome, Problem
 
 CONFIG = yaml.safe_load((configs_dir() / "create_transfer_dataset.yaml").read_text())["generation"]
 SOURCE = SourceProblem(
@@ -284,20 +284,31 @@ async def test_too_few_graded_attempts_leave_the_row_open(grader: Grader) -> Non
         await work(Short([variant()]), grader)
 
 
-async def test_the_second_grader_can_object(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def object_to(key: str, answer: str) -> object:
-        from eduardo.types import Outcome
+async def test_the_second_grader_can_object_to_an_answer_in_other_words(
+    grader: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
 
-        return Outcome.WRONG if key == answer == "12" else Outcome.RIGHT
+    async def object_to(key: str, answer: str) -> Outcome:
+        asked.append((key, answer))
+        return Outcome.WRONG
 
     monkeypatch.setattr(grader, "second_opinion", object_to)
-    one = await only_variant(Classroom([variant()] * 3), grader)
-    assert reasons(one) == [Reason.GRADERS_DISAGREE] * 3
+    one = await only_variant(Classroom([variant()] * 3, blind="12.0"), grader)
+    assert reasons(one) == [Reason.GRADERS_DISAGREE] * 3 and asked == [("12", "12.0")] * 3
+    assert (await only_variant(Classroom([variant()]), grader)).kept is Kept.ACCEPTED
 
 
+async def test_the_second_grader_may_be_unsure(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unsure(key: str, answer: str) -> None:
+        return None
+
+    monkeypatch.setattr(grader, "second_opinion", unsure)
+    assert (await only_variant(Classroom([variant()], blind="12.0"), grader)).kept is Kept.ACCEPTED
+
+
+@pytest.mark.timeout(180)
 async def test_the_second_grader_is_math_verify(grader: Grader) -> None:
-    from eduardo.types import Outcome
-
     assert await grader.second_opinion("\\frac{1}{2}", "0.5") is Outcome.RIGHT
     assert await grader.second_opinion("12", "13") is Outcome.WRONG
     assert await grader.second_opinion("12", "9^{9^{9^9}}") is None

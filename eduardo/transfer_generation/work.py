@@ -151,19 +151,18 @@ class _Work:
         return await self._compare(draft, attempts)
 
     async def _compare(self, draft: Draft, attempts: Sequence[Attempt]) -> Refusal | None:
-        """A strict majority must be right, and the second grader must not contradict the first."""
+        """A strict majority must be right, and the second grader must not object to answers in other words."""
         grades = [one.grade for one in attempts if one.grade is not None]
         right = [grade.answer for grade in grades if grade.outcome is Outcome.RIGHT]
-        wrong = [grade.answer for grade in grades if grade.outcome is not Outcome.RIGHT]
-        is_reproduced = len(right) > len(wrong)
-        contrary = Outcome.WRONG if is_reproduced else Outcome.RIGHT
-        for answer in filter(None, dict.fromkeys(right if is_reproduced else wrong)):
-            if await self._tools.grader.second_opinion(draft.answer, answer) is contrary:
+        if 2 * len(right) <= len(grades):
+            found = ", ".join(str(grade.answer) for grade in grades)
+            return Reason.NOT_REPRODUCED, f"stated {draft.answer!r}, blind solve: {found}"
+        for answer in dict.fromkeys(right):
+            if answer is None or answer == draft.answer:
+                continue
+            if await self._tools.grader.second_opinion(draft.answer, answer) is Outcome.WRONG:
                 return Reason.GRADERS_DISAGREE, f"stated {draft.answer!r}, blind solve {answer!r}"
-        if is_reproduced:
-            return None
-        found = ", ".join(str(grade.answer) for grade in grades)
-        return Reason.NOT_REPRODUCED, f"stated {draft.answer!r}, blind solve: {found}"
+        return None
 
     def _difficulty(self, rate: SolveRate, source_rate: SolveRate) -> Refusal | None:
         limits = self._settings.solve_rate
