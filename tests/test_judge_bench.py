@@ -21,7 +21,7 @@ from eduardo.judge import Judge
 from eduardo.judge_bench import cases as bench_cases
 from eduardo.judge_bench.__main__ import main
 from eduardo.judge_bench.bench import Judged, judge_all
-from eduardo.judge_bench.cases import INJECTION, Case, all_cases
+from eduardo.judge_bench.cases import INJECTION, Case, all_cases, some_cases
 from eduardo.judge_bench.figures import Measure, Subset, disagreements, figures, lost_vote_faults
 from eduardo.judge_bench.settings import load_settings
 from eduardo.llm import ChatClient
@@ -54,6 +54,20 @@ def test_there_are_enough_of_every_sort() -> None:
     assert {case.injection.aim for case in INJECTED if case.injection} == set(Decision)
     assert {case.kind for case in CLEAN} == HANDOVER_KINDS | FACTUAL_KINDS | SOUND_KINDS
     assert len(BY_ID) == len(all_cases())
+
+
+@pytest.mark.parametrize("num", [1, 24, 60, 500])
+def test_a_sample_is_spread_evenly_and_holds_what_its_injections_build_on(num: int) -> None:
+    chosen = some_cases(num)
+    assert min(num, len(all_cases())) <= len(chosen) <= 2 * num
+    ids = {case.id for case in chosen}
+    assert all(case.injection.base in ids for case in chosen if case.injection is not None)
+    if num >= 24:
+        assert {case.injection is None for case in chosen} == {True, False}
+
+
+def test_without_a_number_all_transcripts_are_judged() -> None:
+    assert some_cases(None) == all_cases()
 
 
 @pytest.mark.parametrize("case", CLEAN, ids=lambda case: case.id)

@@ -17,7 +17,7 @@ from eduardo.files import write_whole
 from eduardo.judge import Judge
 from eduardo.judge_bench import figures, report
 from eduardo.judge_bench.bench import Judged, judge_all
-from eduardo.judge_bench.cases import all_cases
+from eduardo.judge_bench.cases import some_cases
 from eduardo.judge_bench.settings import JudgeBenchSettings, load_settings
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
@@ -26,7 +26,7 @@ _EPILOG = """\
 examples:
   python -m eduardo.judge_bench --judge simulated
   python -m eduardo.judge_bench --judge https://host/v1#some-model classroom.judge.api_key_env=KEY --out judge.json
-  python -m eduardo.judge_bench --judge smollm2 recipe=embedded
+  python -m eduardo.judge_bench --judge smollm2 recipe=embedded num_transcripts=24
 
 --judge is URL#MODEL of any OpenAI-compatible endpoint, or the name of a classroom in configs/classroom, whose server is
 started and stopped by the bench. Every other argument overrides a key of configs/judge_bench.yaml.
@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
 
 async def _judge(settings: JudgeBenchSettings, console: Console) -> list[Judged]:
     client = shared_client(settings.classroom.judge)
-    cases = all_cases()
+    cases = some_cases(settings.num_transcripts)
     try:
         await client.check(config_key="classroom.judge")
         with TaskProgress(console) as progress:

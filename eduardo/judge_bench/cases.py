@@ -99,6 +99,15 @@ def all_cases() -> tuple[Case, ...]:
     return (*clean.values(), *injected)
 
 
+def some_cases(num: int | None) -> tuple[Case, ...]:
+    """`num` of all cases at even distances, and the clean ones that injections among them build on; None: all."""
+    cases = all_cases()
+    wanted = min(num or len(cases), len(cases))
+    chosen = {cases[index * len(cases) // wanted].id for index in range(wanted)}
+    chosen |= {case.injection.base for case in cases if case.injection is not None and case.id in chosen}
+    return tuple(case for case in cases if case.id in chosen)
+
+
 def _read(name: str, model: type[RowT]) -> Iterator[RowT]:
     for number, line in enumerate((FOLDER / name).read_text(encoding="utf-8").splitlines(), start=1):
         try:

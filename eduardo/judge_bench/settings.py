@@ -20,6 +20,7 @@ class JudgeBenchSettings(Settings):
     recipe: RecipeSettings
     classroom: ClassroomSettings
     seed: Annotated[int, Field(ge=0)]
+    num_transcripts: Count | None  # of `cases.some_cases`
     max_transcripts_at_once: Count
     log_dir: Annotated[str, Field(min_length=1)]
 
