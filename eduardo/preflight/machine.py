@@ -23,7 +23,7 @@ def check_disk(subject: Subject) -> Finding:
     one = checkpoint_bytes(run.model, run.layout) / GIB
     free = shutil.disk_usage(folder).free / GIB
     num_kept = subject.settings.run.keep_checkpoints + 1
-    text = f"{_gib(free)} free at {folder}; a checkpoint takes about {_gib(one)}"
+    text = f"{_size(free)} free at {folder}; a checkpoint takes about {_size(one)}"
     if free < one:
         raise UserError(f"run.dir: {text}: free some, or put run.dir on another disk")
     if free < num_kept * one:
@@ -105,5 +105,5 @@ def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
-def _gib(amount: float) -> str:
-    return f"{amount:.0f} GiB" if amount >= 10 else f"{amount:.2g} GiB"
+def _size(gib: float) -> str:
+    return f"{gib:.0f} GiB" if gib >= 10 else f"{1024 * gib:.0f} MiB" if gib < 1 else f"{gib:.1f} GiB"
