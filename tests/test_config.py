@@ -68,29 +68,6 @@ def test_every_shipped_choice_composes_and_validates(choices):
     )
 
 
-def test_the_published_setting_has_the_published_figures():
-    config, settings = composed(
-        "recipe=paper", "model=qwen3_14b", "hardware=slurm_2x4", "classroom=vllm", *NEEDS["classroom=vllm"]
-    )
-    actor, rollout = config.actor_rollout_ref.actor, config.actor_rollout_ref.rollout
-    assert (config.data.train_batch_size, rollout.n, actor.ppo_mini_batch_size) == (16, 8, 8)
-    assert (actor.clip_ratio_low, actor.clip_ratio_high, actor.clip_ratio_c) == (0.1, 0.1, 10.0)
-    assert (actor.optim.lr, list(actor.optim.betas)) == (1e-6, [0.9, 0.95])
-    assert actor.optim.override_optimizer_config.eps == 1e-15
-    assert (rollout.temperature, rollout.val_kwargs.temperature, rollout.val_kwargs.top_p) == (
-        1.15,
-        0.6,
-        0.95,
-    )
-    assert rollout.max_model_len == 10240
-    assert (config.trainer.nnodes, config.trainer.n_gpus_per_node) == (2, 4)
-    assert (rollout.tensor_model_parallel_size, rollout.gpu_memory_utilization) == (2, 0.58)
-    assert actor.fsdp_config.optimizer_offload is True
-    assert config.actor_rollout_ref.model.enable_gradient_checkpointing is True
-    assert (config.trainer.total_epochs, config.trainer.save_freq, config.trainer.test_freq) == (5, 25, 25)
-    assert settings.recipe.dialogue.response_tokens == 8192
-
-
 def test_the_default_is_the_embedded_one_on_two_cores(default):
     config, settings = default
     assert config.trainer.device == "cpu"
