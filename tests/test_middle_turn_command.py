@@ -27,12 +27,15 @@ class Servers:
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.is_down_for: set[str] = set()
+        self.refuses_long = False
         self.url = ""
 
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
         if body["model"] in self.is_down_for:
             return web.json_response({"error": {"message": "not now"}}, status=500)
+        if self.refuses_long and body["max_tokens"] > 1:
+            return web.json_response({"error": {"message": "the prompt is too long"}}, status=400)
         self.asked.append(body)
         if body["model"] == "judge":
             return web.json_response(chat_reply(self._rating(body["messages"][-1]["content"])))
@@ -161,3 +164,14 @@ def test_a_rubric_judge_without_an_address_is_named(capsys: pytest.CaptureFixtur
     arguments = ["middle_turn", "--tutor", "t=http://host/v1#m", "rubric=endpoint"]
     assert run_main(evaluate.main, arguments) == 2
     assert "rubric.judge" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(180)
+def test_a_refusal_in_the_middle_is_one_line(
+    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.refuses_long = True
+    few = command(servers, tmp_path, "data.num_moments=3", "reward_model.path=null", tutors=("asking",))
+    assert run_main(evaluate.main, few) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "too long" in error

@@ -12,7 +12,8 @@ from typing import Protocol
 from eduardo import views
 from eduardo.answers import Grader
 from eduardo.dialogue import Learner, run_dialogue
-from eduardo.errors import EduardoError, EndpointUnavailable
+from eduardo.errors import EndpointUnavailable
+from eduardo.evaluation.together import run_together
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.llm import Message
 from eduardo.posttest import Solver
@@ -221,17 +222,5 @@ async def _run_all(
                 writer.write(dialogue)
             progress()
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for task in tasks:
-                    group.create_task(one(task))
-        except* EduardoError as failures:
-            raise _first(failures) from None
+        await run_together(one(task) for task in tasks)
     return reasons
-
-
-def _first(failures: BaseException) -> BaseException:
-    """One of the failures that ended a group of tasks, for one clear message."""
-    while isinstance(failures, BaseExceptionGroup):
-        failures = failures.exceptions[0]
-    return failures

@@ -12,6 +12,7 @@ import msgspec
 from eduardo.errors import EndpointUnavailable, UserError
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.middle_turn.moments import Moment
+from eduardo.evaluation.together import run_together
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.files import LineWriter
 from eduardo.llm import Message
@@ -57,9 +58,7 @@ async def work_on_all(
             writer.write(msgspec.json.encode(result))
         progress()
 
-    async with asyncio.TaskGroup() as group:
-        for moment in moments:
-            group.create_task(one(moment))
+    await run_together(one(moment) for moment in moments)
     return left
 
 

@@ -14,6 +14,7 @@ from eduardo.errors import EndpointUnavailable
 from eduardo.evaluation.environment import Task
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.evaluation.together import run_together
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.posttest import measure_solve_rate
 from eduardo.seeds import derive_seed
@@ -88,11 +89,12 @@ async def _measure_missing(
                     writer.write(msgspec.json.encode(line))
                 progress()
 
-            async with asyncio.TaskGroup() as group:
-                for pair in pairs:
-                    for item in _items(pair):
-                        if (pair.id, item.kind) not in done:
-                            group.create_task(measure(pair, item))
+            await run_together(
+                measure(pair, item)
+                for pair in pairs
+                for item in _items(pair)
+                if (pair.id, item.kind) not in done
+            )
     finally:
         await close_shared_clients()
 
