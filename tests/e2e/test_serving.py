@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import stat
 import subprocess
@@ -23,8 +24,11 @@ from eduardo.classroom.launch import running_classroom
 from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.config import ClassroomSettings, compose
+from eduardo.dataset.rows import to_row, write_rows
 from eduardo.llm import ChatClient
+from eduardo.records import read_dialogues
 from eduardo.settings import EndpointSettings
+from eduardo.types import ItemKind, Problem, SolveRate, TestItem, TransferPair
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -197,6 +201,56 @@ def test_sigterm_ends_the_servers_and_removes_their_files(serving: Serving) -> N
     gone, alive = psutil.wait_procs(serving.family, timeout=30)
     assert alive == [] and gone
     assert list(serving.endpoints.iterdir()) == []
+
+
+def test_a_person_talks_with_a_served_tutor(tiny_model: Path, tmp_path: Path) -> None:
+    """Found through its endpoint file, and asked for token ids as in training."""
+    write_problem(tmp_path / "test.parquet")
+    environment = {**os.environ, "EDUARDO_ENDPOINTS": str(tmp_path / "endpoints")}
+    serve = [sys.executable, "-m", "eduardo.serve", "tutor", str(tiny_model), "servers=cpu"]
+    serve += ["servers.tutor.max_model_len=1024", f"log_dir={tmp_path / 'logs'}"]
+    with (tmp_path / "serve.out").open("wb") as out:
+        server = subprocess.Popen(serve, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        deadline_s = time.monotonic() + START_S
+        while not list((tmp_path / "endpoints").glob("tutor-*.json")):
+            assert server.poll() is None and time.monotonic() < deadline_s, (
+                tmp_path / "serve.out"
+            ).read_text()
+            time.sleep(0.5)
+        chat = [sys.executable, "-m", "eduardo.chat", f"data_file={tmp_path / 'test.parquet'}"]
+        chat += ["recipe.dialogue.tutor_turn_tokens=8", "recipe.dialogue.response_tokens=256"]
+        chat += [f"out_dir={tmp_path / 'chat'}", "--save", str(tmp_path / "d.jsonl")]
+        done = subprocess.run(
+            chat,
+            env=environment,
+            input="Hm.\nHm.\n/end\n",
+            capture_output=True,
+            text=True,
+            timeout=START_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(120)
+    (scored,) = read_dialogues(tmp_path / "d.jsonl")
+    assert len(scored.transcript.tutor_turns) == 3
+    assert all(turn.tokens is not None for turn in scored.transcript.tutor_turns)
+
+
+def write_problem(path: Path) -> None:
+    rate = SolveRate(value=0.25, num_graded=16)
+    source = Problem(text="What is 2 + 3 ?", answer="5")
+    variant = Problem(text="What is 3 + 4 ?", answer="7")
+    pair = TransferPair(
+        id="p1",
+        source=TestItem(problem=source, baseline=rate, kind=ItemKind.SOURCE),
+        variant=TestItem(problem=variant, baseline=rate, kind=ItemKind.TRANSFER),
+    )
+    write_rows(
+        path, [to_row(pair, split="test", index=0, prompt_style="compact", end_tag="<end_of_conversation>")]
+    )
 
 
 def test_a_server_that_dies_early_says_why(tiny_model: Path, tmp_path: Path) -> None:
