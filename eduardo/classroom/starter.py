@@ -15,6 +15,7 @@ import yaml
 from eduardo.answers import Grader
 from eduardo.classroom import problems, process
 from eduardo.classroom.in_process import STUDENT_MODEL
+from eduardo.dataset.columns import published_columns
 from eduardo.dataset.output_folder import output_folder
 from eduardo.errors import UserError
 from eduardo.llm import ChatClient
@@ -23,7 +24,7 @@ from eduardo.resources import configs_dir
 from eduardo.seeds import derive_seed
 from eduardo.settings import Count, EndpointSettings, GraderSettings, RecipeSettings, Settings, Temperature
 from eduardo.student import Student
-from eduardo.types import Problem, SolveRate
+from eduardo.types import ItemKind, Problem, SolveRate, TestItem
 
 Split = Literal["train", "test"]
 MAX_REDRAWS = 50
@@ -141,17 +142,16 @@ async def _solve_rate(
 def _row(pair: problems.SimPair, source: SolveRate, variant: SolveRate) -> dict[str, Any]:
     """The published columns, the tutor's notes, and the template as the group that no split may cut."""
     return {
-        "problem": pair.source.text,
-        "answer": pair.source.answer,
-        "transfer_problem": pair.variant.text,
-        "transfer_answer": pair.variant.answer,
-        "pre_solve_rate": source.value,
-        "pre_solve_rate_transfer_problem": variant.value,
-        "pre_solve_rate_n_scored": source.num_graded,
-        "pre_solve_rate_transfer_n_scored": variant.num_graded,
+        **published_columns(
+            _item(pair.source, source, ItemKind.SOURCE), _item(pair.variant, variant, ItemKind.TRANSFER)
+        ),
         "notes": problems.notes(pair.source),
         "group": pair.template.id,
     }
+
+
+def _item(problem: problems.SimProblem, rate: SolveRate, kind: ItemKind) -> TestItem:
+    return TestItem(problem=Problem(text=problem.text, answer=problem.answer), baseline=rate, kind=kind)
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -60,6 +60,20 @@ def check_columns(columns: Iterable[str], source: str) -> None:
     )
 
 
+def published_columns(source: TestItem, variant: TestItem | None) -> dict[str, str | float | None]:
+    """A pair in the published columns; a variant that is not there has null fields."""
+    return {
+        "problem": source.problem.text,
+        "answer": source.problem.answer,
+        "transfer_problem": variant.problem.text if variant else None,
+        "transfer_answer": variant.problem.answer if variant else None,
+        "pre_solve_rate": _rate_value(source),
+        "pre_solve_rate_transfer_problem": _rate_value(variant),
+        "pre_solve_rate_n_scored": _num_graded(source),
+        "pre_solve_rate_transfer_n_scored": _num_graded(variant),
+    }
+
+
 def parse_record(record: Record, check_key: KeyCheck) -> SourcedPair | Dropped:
     """One record of the published columns as a pair, or why it cannot be used.
 
@@ -158,6 +172,14 @@ def _count(row: dict[str, object], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_count(value):
         raise _FaultError(Rule.WRONG_TYPE, f"{name} must be a whole number, got {_shown(value)}")
     return int(value)
+
+
+def _rate_value(item: TestItem | None) -> float | None:
+    return item.baseline.value if item and item.baseline else None
+
+
+def _num_graded(item: TestItem | None) -> int | None:
+    return item.baseline.num_graded if item and item.baseline else None
 
 
 def _shown(value: object) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eduardo import views
+from eduardo.dataset.columns import published_columns
 from eduardo.types import ItemKind, Problem, SolveRate, TestItem, TransferPair
 
 DATA_SOURCE = "near_transfer"
@@ -79,14 +80,7 @@ def to_row(
             "id": pair.id,
             "index": index,
             "split": split,
-            "problem": source.problem.text,
-            "answer": source.problem.answer,
-            "transfer_problem": variant.problem.text if variant else None,
-            "transfer_answer": variant.problem.answer if variant else None,
-            "pre_solve_rate": _value(source.baseline),
-            "pre_solve_rate_n_scored": _count(source.baseline),
-            "pre_solve_rate_transfer_problem": _value(variant.baseline if variant else None),
-            "pre_solve_rate_transfer_n_scored": _count(variant.baseline if variant else None),
+            **published_columns(source, variant),
             "notes": pair.notes,
             "extras": to_json_text(extras or {}),
         },
@@ -175,11 +169,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _value(rate: SolveRate | None) -> float | None:
-    return None if rate is None else rate.value
-
-
-def _count(rate: SolveRate | None) -> int | None:
-    return None if rate is None else rate.num_graded

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from eduardo.dataset.columns import REQUIRED_COLUMNS, published_columns
 from eduardo.transfer_generation.near_copies import NearCopies
 from eduardo.transfer_generation.outcome import Reason, Row, Variant
 from eduardo.transfer_generation.source import SourceProblem, SourceSet
-from eduardo.types import SolveRate
+from eduardo.types import ItemKind, Problem, SolveRate, TestItem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +75,9 @@ def _published(
     finished: Finished, variant: Variant, models: Models, *, solution_as_notes: bool
 ) -> dict[str, object]:
     source, row = finished.source, finished.row
-    choice = variant.choice
-    draft = choice.draft if choice else None
-    last = variant.rounds[-1]
+    choice, last = variant.choice, variant.rounds[-1]
     return {
-        "problem": source.problem.text,
-        "answer": source.problem.answer,
-        "transfer_problem": draft.problem if draft else None,
-        "transfer_answer": draft.answer if draft else None,
-        "pre_solve_rate": row.source_rate.value,
-        "pre_solve_rate_transfer_problem": _value(choice.rate if choice else None),
-        "pre_solve_rate_n_scored": row.source_rate.num_graded,
-        "pre_solve_rate_transfer_n_scored": _graded(choice.rate if choice else None),
+        **published_columns(_source_item(finished), _variant_item(variant)),
         **({"notes": source.solution} if solution_as_notes else {}),
         **({"group": source.group} if source.group is not None else {}),
         "source_id": source.id,
@@ -106,14 +98,25 @@ def _published(
     }
 
 
+def _source_item(finished: Finished) -> TestItem:
+    return TestItem(problem=finished.source.problem, baseline=finished.row.source_rate, kind=ItemKind.SOURCE)
+
+
+def _variant_item(variant: Variant) -> TestItem | None:
+    choice = variant.choice
+    if choice is None or choice.draft is None:
+        return None
+    problem = Problem(text=choice.draft.problem, answer=choice.draft.answer)
+    return TestItem(problem=problem, baseline=choice.rate, kind=ItemKind.TRANSFER)
+
+
 # Columns that a source may have from an earlier set, and that are made anew here.
 _OURS = frozenset(
     {
-        "transfer_problem", "transfer_answer", "pre_solve_rate", "pre_solve_rate_transfer_problem",
-        "pre_solve_rate_n_scored", "pre_solve_rate_transfer_n_scored", "source_id", "source_row", "transfer_index",
-        "transfer_kept", "transfer_round", "transfer_num_rounds", "transfer_rejected_because", "transfer_seed",
-        "rewriter_model", "rewriter_prompt_tokens", "rewriter_completion_tokens", "student_model",
-        "student_prompt_tokens", "student_completion_tokens", "problem", "answer",
+        *REQUIRED_COLUMNS, "pre_solve_rate_n_scored", "pre_solve_rate_transfer_n_scored", "source_id", "source_row",
+        "transfer_index", "transfer_kept", "transfer_round", "transfer_num_rounds", "transfer_rejected_because",
+        "transfer_seed", "rewriter_model", "rewriter_prompt_tokens", "rewriter_completion_tokens", "student_model",
+        "student_prompt_tokens", "student_completion_tokens",
     }
 )  # fmt: skip
 
@@ -152,7 +155,3 @@ def rejects(finished: Sequence[Finished], sources: SourceSet) -> Iterator[dict[s
 
 def _value(rate: SolveRate | None) -> float | None:
     return None if rate is None else rate.value
-
-
-def _graded(rate: SolveRate | None) -> int | None:
-    return None if rate is None else rate.num_graded
