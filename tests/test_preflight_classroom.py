@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
@@ -136,7 +137,7 @@ async def test_a_server_that_ignores_n_would_void_every_dialogue(check):
 async def test_servers_that_take_too_long_fail_within_the_limit(check):
     async def slow(request):
         if (await request.json())["max_tokens"] > 1:
-            await asyncio.sleep(30)
+            await asyncio.sleep(5)
         return await good(request)
 
     async with chat_server(slow) as url:
@@ -146,8 +147,7 @@ async def test_servers_that_take_too_long_fail_within_the_limit(check):
 
 
 async def test_a_server_of_another_time_is_a_warning(check, monkeypatch):
-    now_s = time.time()
-    monkeypatch.setattr(clocks.time, "time", lambda: now_s + 60)
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(time=lambda: time.time() + 60))
     async with chat_server(good) as url:
         found, _ = await check(url)
     assert found["clocks of the servers"].status is Status.WARN

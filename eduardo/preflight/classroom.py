@@ -11,11 +11,11 @@ from omegaconf import DictConfig
 from eduardo.config import TrainSettings
 from eduardo.errors import EduardoError, EndpointUnavailable
 from eduardo.llm import ChatClient
+from eduardo.preflight import step_time
 from eduardo.preflight.clocks import check_clock
-from eduardo.preflight.findings import Finding, Subject, failed, passed, skipped
-from eduardo.preflight.probes import Probes
-from eduardo.preflight.step_time import check_step_time
-from eduardo.settings import EndpointSettings
+from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, skipped
+from eduardo.preflight.probes import LOAD, TEST, VOTE, Probes
+from eduardo.settings import PUBLISHED, EndpointSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,11 @@ def require_endpoints(settings: TrainSettings, *, wait_s: float) -> None:
 
 def skip_classroom(why: str) -> list[Finding]:
     """The findings of a check that cannot be made."""
-    return [
-        skipped(name, why) for name in ("student", "judge", "judge's vote", "student's test", "step time")
-    ]
+    return [*(skipped(name, why) for name in ("student", "judge")), *_skip_speed(why)]
+
+
+def _skip_speed(why: str) -> list[Finding]:
+    return [skipped(name, why) for name in (VOTE, TEST, LOAD, step_time.NAME)]
 
 
 async def _check_all(subject: Subject, wait_s: float) -> list[Finding]:
@@ -56,7 +58,10 @@ async def _check_all(subject: Subject, wait_s: float) -> list[Finding]:
     if any(finding.error for finding in findings):
         return list(findings)
     timeout_s = settings.preflight.endpoint_timeout_s
-    probes = Probes(subject)
+    try:
+        probes = Probes(subject)
+    except CannotCheck as reason:
+        return [*findings, *_skip_speed(str(reason)), await check_clock(subject)]
     try:
         async with asyncio.timeout(timeout_s):
             measured: Sequence[Finding] = await probes.run()
@@ -67,7 +72,7 @@ async def _check_all(subject: Subject, wait_s: float) -> list[Finding]:
             "preflight.endpoint_timeout_s"
         )
         return [*findings, *probes.findings, failed("speed of the servers", slow)]
-    return [*findings, *measured, check_step_time(subject, probes.speed), clock]
+    return [*findings, *measured, step_time.check_step_time(subject, probes.speed), clock]
 
 
 def _endpoints(settings: TrainSettings) -> list[_Endpoint]:
@@ -77,7 +82,8 @@ def _endpoints(settings: TrainSettings) -> list[_Endpoint]:
         _Endpoint("student", "classroom.student", classroom.student, recipe.post_test.max_tokens + response),
         _Endpoint("judge", "classroom.judge", classroom.judge, recipe.judge.max_tokens + response),
     ]
-    if rubric.judge is not None:
+    # One that is still to be found is the judge's own server, which is asked above.
+    if rubric.judge is not None and not rubric.judge.base_url.startswith(PUBLISHED):
         endpoints.append(
             _Endpoint("rubric judge", "rubric.judge", rubric.judge, rubric.max_tokens + response)
         )

@@ -18,7 +18,7 @@ from eduardo.errors import EduardoError
 from eduardo.preflight.classroom import check_classroom, skip_classroom
 from eduardo.preflight.findings import Finding, failed, failure_of
 from eduardo.preflight.help import HELP
-from eduardo.preflight.local import check_locally
+from eduardo.preflight.local import check_dry, check_locally
 from eduardo.preflight.table import print_findings
 
 
@@ -30,21 +30,20 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     started = time.monotonic()
     config = compose(options.overrides, extra_dir=options.config_dir)
-    settings = validate(config)
+    validate(config)
     make_absolute(config, Path.cwd())
     settings = validate(config)
-    findings = check_locally(config, settings, dry_run=options.dry_run)
-    findings += _classroom(config, settings, findings, dry_run=options.dry_run)
+    if options.dry_run:
+        findings = check_dry(config, settings)
+    else:
+        findings = check_locally(config, settings, dry_run=False)
+        findings += _classroom(config, settings, findings)
     print_findings(findings, elapsed_s=time.monotonic() - started)
     return FAILURE if failure_of(findings) else 0
 
 
-def _classroom(
-    config: DictConfig, settings: TrainSettings, findings: list[Finding], *, dry_run: bool
-) -> list[Finding]:
+def _classroom(config: DictConfig, settings: TrainSettings, findings: list[Finding]) -> list[Finding]:
     kind = settings.classroom.server.kind
-    if dry_run:
-        return skip_classroom("dry run")
     if kind not in ("none", "simulated"):
         return skip_classroom(
             f"training starts these servers itself (classroom.server.kind={kind}) and checks them then"

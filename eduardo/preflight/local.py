@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from eduardo.config import TrainSettings
 from eduardo.preflight import data, machine, memory, model
+from eduardo.preflight.classroom import skip_classroom
 from eduardo.preflight.findings import Check, Finding, Subject, run_check
 from eduardo.preflight.own_process import OwnProcess
 
@@ -41,6 +42,11 @@ def check_locally(config: DictConfig, settings: TrainSettings, *, dry_run: bool)
         heavy = stack.enter_context(OwnProcess(subject))
         findings = _run([*REQUIRED, *FURTHER], subject)
         return [*findings, *heavy.findings()]
+
+
+def check_dry(config: DictConfig, settings: TrainSettings) -> list[Finding]:
+    """What can be said without GPU, servers, data and weights."""
+    return [*check_locally(config, settings, dry_run=True), *skip_classroom("dry run")]
 
 
 def require_inputs(config: DictConfig, settings: TrainSettings) -> None:

@@ -15,7 +15,7 @@ from eduardo.dataset import from_row
 from eduardo.errors import EduardoError, EndpointRejected
 from eduardo.judge.reply import RESPONSE_FORMAT, read_vote
 from eduardo.llm import ChatClient, Completion
-from eduardo.preflight.findings import Finding, Subject, failed, passed, warned
+from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, warned
 from eduardo.student import Student
 from eduardo.types import Criterion, Problem, Speaker, Transcript, Turn
 from eduardo.views import judge_view, opener, post_test_view
@@ -170,10 +170,12 @@ async def _timed(call: Awaitable[T]) -> tuple[T, float]:
 
 
 def _a_problem(subject: Subject) -> Problem:
-    """The first problem of the training data."""
-    path = Path(subject.config.data.train_files[0])
-    batch = next(pq.ParquetFile(path).iter_batches(batch_size=1))
-    return from_row(batch.to_pylist()[0]).source.problem
+    """The first problem of the training data. Lessons without one cannot be tried out."""
+    rows = pq.read_table(Path(subject.config.data.train_files[0]), columns=["extra_info"]).to_pylist()
+    row = next((row for row in rows if row["extra_info"]["problem"]), None)
+    if row is None:
+        raise CannotCheck("the training data holds no problem to try the servers with")
+    return from_row(row).source.problem
 
 
 def _transcript(problem: Problem) -> Transcript:
