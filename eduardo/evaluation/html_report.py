@@ -21,11 +21,11 @@ import jinja2
 from eduardo.errors import UserError
 from eduardo.evaluation import cells, evaluation_pictures, plots
 from eduardo.evaluation.figures import FIGURES
+from eduardo.evaluation.parts import read_parts
 from eduardo.evaluation.plots import Curve
 from eduardo.evaluation.report import REPORT_JSON, TutorReport, read_evaluation
 from eduardo.evaluation.report_dialogues import MAX_DIALOGUES, Packed, of_evaluation, of_run, pack
 from eduardo.evaluation.summary import GROUP_FIGURES, Group
-from eduardo.evaluation.parts import read_parts
 from eduardo.files import write_whole
 from eduardo.verl_adapter.journal import METRICS_FILE, read_journal
 from eduardo.viewer.sources import Run, RunKind

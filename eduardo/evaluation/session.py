@@ -165,7 +165,7 @@ def about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str 
     recipe = settings.recipe
     return {
         "eduardo": eduardo.__version__,
-        "data_file": settings.data_file,
+        "data_file": Path(settings.data_file).name,
         "data_sha256": _sha256(settings.data_file),
         "problems": len({task.pair.id for task in tasks}),
         "dialogues_per_problem": settings.num_samples,

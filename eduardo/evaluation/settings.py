@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -43,6 +43,10 @@ class TutorSettings(Settings):
     recipe: RecipeSettings
     serving: ServingSettings
     tutor_endpoint: EndpointSettings
+    endpoint_thinking: Literal["optional", "prefilled"]
+    endpoint_tokenizer: (
+        str | None
+    )  # model folder whose tokenizer counts an endpoint tutor's tokens; None: estimated
     temperature: Temperature
     top_p: Annotated[float, Field(gt=0, le=1)]
 

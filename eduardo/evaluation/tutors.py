@@ -23,7 +23,7 @@ from eduardo.serving import vllm_server
 from eduardo.settings import EndpointSettings
 from eduardo.tutor import ChatTutor, Generation, TokenTutor
 
-_CHARACTERS_PER_TOKEN = 4  # an estimate for endpoints whose tokenizer is not at hand; it is reported as such
+_CHARACTERS_PER_TOKEN = 4  # an estimate, for endpoints whose tokenizer is not at hand
 
 
 class TutorKind(StrEnum):
@@ -150,15 +150,19 @@ def checkpoint_factory(spec: TutorSpec, settings: TutorSettings, base_url: str) 
 
 def endpoint_factory(spec: TutorSpec, settings: TutorSettings) -> TutorFactory:
     endpoint = _endpoint(settings, spec.target, spec.model)
+    # The chat client has no argument for top-p; what the endpoint's own settings say wins.
+    endpoint = endpoint.model_copy(update={"extra_body": {"top_p": settings.top_p, **endpoint.extra_body}})
     dialogue = settings.recipe.dialogue
+    tokenizer = settings.endpoint_tokenizer
+    count_tokens = estimate_tokens if tokenizer is None else load_template(tokenizer).count_tokens
 
     def make(prompt: list[Message], *, seed: int) -> Tutor:
         client: ChatClient = shared_client(endpoint)
         return ChatTutor(
             client,
             prompt,
-            thinking_mode=ThinkingMode.OPTIONAL,
-            count_tokens=estimate_tokens,
+            thinking_mode=ThinkingMode(settings.endpoint_thinking),
+            count_tokens=count_tokens,
             turn_tokens=dialogue.tutor_turn_tokens,
             response_tokens=dialogue.response_tokens,
             temperature=settings.temperature,
