@@ -17,7 +17,7 @@ from eduardo.answers import Grader
 from eduardo.classroom.launch import running_classroom
 from eduardo.config import ClassroomSettings, load_settings
 from eduardo.console import run_main
-from eduardo.errors import EndpointUnavailable, UserError
+from eduardo.errors import EndpointError, EndpointUnavailable, UserError
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
 from eduardo.settings import Count, EndpointSettings, GraderSettings, Settings
@@ -33,6 +33,8 @@ from eduardo.transfer_generation.settings import GenerationSettings
 from eduardo.transfer_generation.source import SourceSet, SourceSettings, read_source
 from eduardo.transfer_generation.tally import Tally
 from eduardo.transfer_generation.work import Tools, work_on
+
+_logger = logging.getLogger(__name__)
 
 CONFIG_NAME = "create_transfer_dataset"
 _FLAGS = {  # flag → key of the configuration
@@ -119,7 +121,12 @@ def create_transfer_dataset(settings: TransferDatasetSettings, console: Console)
     with open_journal(out_dir, made_with(settings, sources)) as journal:
         still_open: list[OpenRow] = []
         if any(source.id not in journal.rows for source in sources.chosen):
-            still_open = _generate(settings, sources, journal)
+            try:
+                still_open = _generate(settings, sources, journal)
+            except EndpointError as error:
+                if not (settings.write_with_open_rows and journal.rows):
+                    raise
+                _logger.warning("%s", error)
         num_open = sum(source.id not in journal.rows for source in sources.chosen)
         if num_open and not settings.write_with_open_rows:
             raise EndpointUnavailable(_open_message(num_open, len(sources.chosen), still_open))

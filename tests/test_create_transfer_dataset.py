@@ -16,10 +16,12 @@ import pytest
 
 from eduardo.classroom import process
 from eduardo.classroom.problems import generate_problem, templates
+from eduardo.config import load_settings
 from eduardo.console import run_main
-from eduardo.create_transfer_dataset import main
+from eduardo.create_transfer_dataset import CONFIG_NAME, TransferDatasetSettings, main
 from eduardo.dataset.columns import OPTIONAL_COLUMNS, REQUIRED_COLUMNS
 from eduardo.process_dataset import main as process_dataset
+from eduardo.resources import configs_dir
 from eduardo.transfer_generation.journal import JOURNAL
 
 GSM8K = Path(__file__).parent / "data" / "gsm8k" / "sample.jsonl"
@@ -152,30 +154,35 @@ def test_work_in_parts_gives_the_same_set(
     assert contents(tmp_path) == contents(finished)
 
 
-def test_faulty_endpoints_lose_nothing(finished: Path, problems: Path, tmp_path: Path) -> None:
-    kinds = ["drop=0.05", "http_500=0.05", "garbage=0.05", "empty=0.05", "half_body=0.05"]
-    options = [word for kind in kinds for word in ("--fault", kind)]
+@pytest.mark.timeout(300)
+def test_faulty_endpoints_lose_nothing(
+    finished: Path, problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = ("drop", "http_500", "garbage", "empty", "half_body")
+    options = [word for kind in kinds for word in ("--fault", f"{kind}=0.02")]
     never_again = ["classroom.student.max_retries=0", "rewriter.max_retries=0"]
     statuses = []
     with process.running(options=options) as url:
         while len(statuses) < 60 and (not statuses or statuses[-1] != 0):
             statuses.append(run_main(main, arguments(problems, tmp_path, url, *never_again)))
+            assert (tmp_path / "train.jsonl").exists() == (statuses[-1] == 0)
     assert statuses[-1] == 0 and len(statuses) > 1 and set(statuses) == {0, 1}
+    assert "of 41 problems are still open" in capsys.readouterr().err
     assert contents(tmp_path) == contents(finished)
 
 
-def test_open_rows_are_told_and_can_be_left_out(
-    problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_set_can_be_written_without_its_open_rows(
+    finished: Path, problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--fault", "http_500=0.3"]
-    never_again = ["classroom.student.max_retries=0", "rewriter.max_retries=0"]
-    with process.running(options=options) as url:
-        status = 1
-        while not (tmp_path / JOURNAL).exists() or len((tmp_path / JOURNAL).read_bytes().splitlines()) < 4:
-            status = run_main(main, arguments(problems, tmp_path, url, *never_again))
-    error = capsys.readouterr().err
-    assert status == 1 and "problems are still open" in error and "write_with_open_rows=true" in error
-    assert not (tmp_path / "train.jsonl").exists()
+    whole = (finished / JOURNAL).read_bytes().splitlines(keepends=True)
+    (tmp_path / JOURNAL).write_bytes(b"".join(whole[:21]))
+    dead = arguments(problems, tmp_path, "http://127.0.0.1:9/v1", "classroom.student.connect_timeout_s=0.5")
+    assert run_main(main, dead) == 1 and not (tmp_path / "train.jsonl").exists()
+    assert run_main(main, [*dead, "write_with_open_rows=true"]) == 0
+    assert "21 problems are still open" in capsys.readouterr().out
+    known = {row["source_id"]: row for row in all_rows(finished)}
+    assert len(all_rows(tmp_path)) == 20
+    assert all(known[row["source_id"]] == row for row in all_rows(tmp_path))
 
 
 def test_problems_of_no_template_are_refused_one_by_one_and_keep_their_rows(
@@ -218,6 +225,14 @@ def test_bad_input_is_one_line(
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("choice", sorted(path.stem for path in (configs_dir() / "rewriter").glob("*.yaml")))
+def test_the_rewriter_follows_the_classroom(choice: str) -> None:
+    settings = load_settings(TransferDatasetSettings, [f"classroom={choice}"], config_name=CONFIG_NAME)
+    judge, rewriter = settings.classroom.judge, settings.rewriter
+    assert (rewriter.base_url, rewriter.api_key_env) == (judge.base_url, judge.api_key_env)
+    assert rewriter.model == ("simulated-rewriter" if choice == "simulated" else judge.model)
 
 
 @pytest.mark.slow
