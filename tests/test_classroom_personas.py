@@ -7,12 +7,13 @@ import random
 from eduardo import views
 from eduardo.classroom.in_process import STUDENT_MODEL, brains
 from eduardo.classroom.problems import generate_pair, templates
-from eduardo.classroom.sim_personas import brains_with_personas, load_sim_personas
+from eduardo.classroom.served import served_brains
+from eduardo.classroom.sim_personas import load_sim_personas
 from eduardo.classroom.sim_settings import load_sim_settings
 from eduardo.personas import PLAIN, persona_names
 from eduardo.types import Problem, Speaker, Transcript, Turn
 
-STUDENT = brains_with_personas()[STUDENT_MODEL]
+STUDENT = served_brains()[STUDENT_MODEL]
 PAIR = next(generate_pair(random.Random(0), t) for t in templates() if t.id == "rates_two_legs")
 SOURCE = Problem(text=PAIR.source.text, answer=PAIR.source.answer)
 STEP, OTHER = PAIR.source.steps[:2]

@@ -65,7 +65,7 @@ def serve(
     Kinds of fault: slow, drop, half_body, http_429, http_500, garbage, empty, blank.
     """
     from eduardo.classroom.preferences.brains import with_lessons
-    from eduardo.classroom.sim_personas import brains_with_personas
+    from eduardo.classroom.served import served_brains
 
     try:
         settings = ServerSettings(
@@ -73,7 +73,7 @@ def serve(
         )
         rates = parse_rates(fault or [])
         plan = FaultPlan(rates=rates, models=tuple(fault_model or ()), seed=fault_seed, slow_s=slow_s)
-        server = ClassroomServer(with_lessons(brains_with_personas()), settings, plan)
+        server = ClassroomServer(with_lessons(served_brains()), settings, plan)
         listener = listen(host, port)
     except (UserError, ValueError) as error:
         if parent_pid is not None:

@@ -45,18 +45,23 @@ def read_prompt(prompt: str) -> tuple[Material, Criterion] | None:
     said in the conversation can change either.
     """
     criterion = next((c for c in Criterion if prompt.endswith(_tail(c))), None)
+    material = read_material(prompt)
+    return (material, criterion) if criterion and material else None
+
+
+def read_material(prompt: str) -> Material | None:
+    """The problem before the fence and the turns inside it, or None where there is no fence."""
     problem_line = prompt.split("\n", 2)[1:2]
     try:
         turns = fenced_turns(prompt)
         problem = json.loads(problem_line[0])
-        material = Material(
+        return Material(
             problem=str(problem["problem"]),
             answer=str(problem["answer"]),
             turns=tuple(_spoken(str(turn["speaker"]), str(turn["text"])) for turn in turns),
         )
     except (ValueError, LookupError, TypeError):
         return None
-    return (material, criterion) if criterion else None
 
 
 def _spoken(speaker: str, text: str) -> Spoken:

@@ -8,20 +8,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from eduardo.classroom import in_process, sim_student
-from eduardo.classroom.in_process import STUDENT_MODEL
+from eduardo.classroom import sim_student
 from eduardo.classroom.language import Reading, read
 from eduardo.classroom.problems import SimProblem
-from eduardo.classroom.sim_settings import SimSettings, StudentParams, load_sim_settings
+from eduardo.classroom.sim_settings import StudentParams
 from eduardo.classroom.student_chat import Memory, StudentChat, asked_steps, read_chat, remember
 from eduardo.classroom.tells import steps_worked_out
-from eduardo.classroom.wire import Brain
 from eduardo.errors import UserError
 from eduardo.personas import PLAIN, persona_names, persona_text
 from eduardo.resources import configs_dir
@@ -63,14 +61,6 @@ Habit = Callable[[_Moment], str | None]
 """The habitual reply, or None where the moment gives no occasion for it."""
 
 
-def brains_with_personas(settings: SimSettings | None = None) -> dict[str, Brain]:
-    """As `in_process.brains`, with a student that acts the persona in its system prompt."""
-    settings = settings or load_sim_settings()
-    plain = in_process.brains(settings)
-    student = partial(_reply, plain=plain[STUDENT_MODEL], params=settings.student)
-    return {**plain, STUDENT_MODEL: student}
-
-
 @lru_cache(maxsize=1)
 def load_sim_personas() -> Mapping[str, SimPersona]:
     """The settings in `configs/sim/personas.yaml`, one for every persona but the plain one."""
@@ -86,10 +76,11 @@ def load_sim_personas() -> Mapping[str, SimPersona]:
     return found
 
 
-def _reply(messages: Sequence[Message], rng: random.Random, *, plain: Brain, params: StudentParams) -> str:
+def reply(messages: Sequence[Message], rng: random.Random, params: StudentParams) -> str:
+    """The student's next message, in the persona of its system prompt; without one that of `sim_student`."""
     name = _persona_in(" ".join(m["content"] for m in messages if m["role"] == "system"))
     if name == PLAIN:
-        return plain(list(messages), rng)
+        return sim_student.reply(messages, rng, params)
     persona = load_sim_personas()[name]
     chat = read_chat(messages)
     acts = rng.random() < persona.habit
