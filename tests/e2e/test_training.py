@@ -122,6 +122,24 @@ def resumed(workplace, stopped):
     return run
 
 
+@pytest.fixture(scope="module")
+def orphaned(workplace):
+    """A run whose own classroom server is killed while the second step is under way."""
+    run = Run(
+        workplace,
+        "orphaned",
+        "trainer.total_training_steps=4",
+        "trainer.test_freq=100",
+        "trainer.save_freq=100",
+    )
+    run.wait_for_step(1)
+    children = psutil.Process(run.child.pid).children()
+    next(child for child in children if "eduardo.classroom" in child.cmdline()).kill()
+    run.status = run.wait()
+    run.left = processes_of_runs(workplace)
+    return run
+
+
 def test_sigint_saves_and_leaves_no_process(stopped):
     assert stopped.status == 128 + signal.SIGINT, stopped.said()
     assert "stopped after step" in stopped.said()
@@ -242,3 +260,14 @@ def test_a_dead_classroom_never_became_a_reward(bereft):
     assert len(void) > BATCH * NUM_PER_PROBLEM * 0.8
     assert all(d.reward is None and d.void_reason for d in void)
     assert not any(line["step"] >= step for line in bereft.metrics())
+
+
+def test_the_end_of_its_own_classroom_server_ends_the_run_within_the_step(orphaned):
+    """By its retry budget alone a dialogue would wait six minutes for the server."""
+    assert orphaned.status == 1, orphaned.said()
+    last_line = orphaned.said().strip().splitlines()[-1]
+    assert "the simulated classroom ended while the run needed it: exit status -9" in last_line
+    assert orphaned.left == []
+    step = int(orphaned.metrics()[-1]["step"])
+    assert step < 4
+    assert fault_of(orphaned.dir / "checkpoints" / f"global_step_{step}") is None
