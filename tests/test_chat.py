@@ -12,7 +12,7 @@ import pytest
 from eduardo.chat.command import main
 from eduardo.chat.terminal import Ended, Quit, Terminal
 from eduardo.classroom.problems import generate_pair, notes, templates
-from eduardo.classroom.process import running
+from eduardo.classroom.process import start
 from eduardo.dataset.rows import to_row, write_rows
 from eduardo.errors import UserError
 from eduardo.records import read_dialogues
@@ -26,6 +26,8 @@ from eduardo.types import (
     TestItem,
     TransferPair,
 )
+
+pytestmark = pytest.mark.timeout(360)
 
 SIM_PAIR = generate_pair(random.Random(3), templates("test")[0])
 ANSWER, TEST_ANSWER = SIM_PAIR.source.answer, SIM_PAIR.variant.answer
@@ -68,8 +70,8 @@ class Session:
 
 @pytest.fixture(scope="module")
 def classroom_url() -> Iterator[str]:
-    with running() as url:
-        yield url
+    with start(timeout_s=300) as server:  # a machine that does other things too
+        yield server.base_url
 
 
 @pytest.fixture
