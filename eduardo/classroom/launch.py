@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +18,8 @@ from eduardo.serving.gpus import visible_gpus
 from eduardo.serving.roles import running_roles
 from eduardo.serving.watch import ServerWatch
 from eduardo.settings import EndpointSettings
+
+KEY_VARIABLE = "EDUARDO_CLASSROOM_KEY"
 
 
 @contextmanager
@@ -43,11 +47,17 @@ def running_classroom(
         }
         yield settings.model_copy(update=found)
     elif server.kind == "simulated":
-        with process.start(
-            host=host, port=server.port, timeout_s=server.start_timeout_s, options=server.options
-        ) as classroom:
+        with (
+            _key_variable(host) as variable,
+            process.start(
+                host=host,
+                port=server.port,
+                timeout_s=server.start_timeout_s,
+                options=[*server.options, *(["--api-key-env", variable] if variable else [])],
+            ) as classroom,
+        ):
             watch.add("the simulated classroom", classroom)
-            yield _at(settings, classroom.base_url)
+            yield _at(settings, classroom.base_url, api_key_env=variable)
     elif server.kind == "vllm":
         if host != vllm_server.LOOPBACK:
             raise UserError(
@@ -92,9 +102,22 @@ def policy_environment(settings: ClassroomSettings) -> dict[str, str]:
     return {} if visible is None else {server.servers.gpu_variable: ",".join(visible[: server.policy_gpus])}
 
 
-def _at(settings: ClassroomSettings, base_url: str) -> ClassroomSettings:
+@contextmanager
+def _key_variable(host: str) -> Iterator[str | None]:
+    """The environment variable with a new key, which all that is started in this block inherits; None on loopback."""
+    if host == vllm_server.LOOPBACK:
+        yield None
+        return
+    os.environ[KEY_VARIABLE] = secrets.token_urlsafe(32)
+    try:
+        yield KEY_VARIABLE
+    finally:
+        del os.environ[KEY_VARIABLE]
+
+
+def _at(settings: ClassroomSettings, base_url: str, **update: str | None) -> ClassroomSettings:
     moved = {
-        name: getattr(settings, name).model_copy(update={"base_url": base_url})
+        name: getattr(settings, name).model_copy(update={"base_url": base_url, **update})
         for name in ("student", "judge")
     }
     return settings.model_copy(update=moved)

@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from eduardo.config import compose, validate
 from eduardo.config.arguments import parse_run_arguments
 from eduardo.config.paths import make_absolute
+from eduardo.train.dry_run import describe
 from eduardo.train.help import HELP
 from eduardo.train.session import run_session
 from eduardo.train.start_check import StartCheck
@@ -17,7 +18,7 @@ from eduardo.train.start_check import StartCheck
 
 def main(argv: list[str] | None = None) -> int:
     """Run one training. Returns 0, or 128 + N when signal N stopped it; raises EduardoError otherwise."""
-    options = parse_run_arguments(sys.argv[1:] if argv is None else argv, options=("--cfg",))
+    options = parse_run_arguments(sys.argv[1:] if argv is None else argv)
     if options.help:
         print(HELP, end="")
         return 0
@@ -25,6 +26,9 @@ def main(argv: list[str] | None = None) -> int:
     validate(config)
     if options.print_config:
         print(OmegaConf.to_yaml(config), end="")
+        return 0
+    if options.dry_run:
+        print(describe(config, options.overrides, extra_dir=options.config_dir))
         return 0
     make_absolute(config, Path.cwd())
     settings = validate(config)

@@ -1,7 +1,7 @@
 """Text of `python -m eduardo.train --help`."""
 
 HELP = """\
-usage: eduardo train [KEY=VALUE ...] [--cfg job] [--config-dir DIR]
+usage: eduardo train [KEY=VALUE ...] [--cfg job] [--dry-run] [--config-dir DIR]
 
 Train a tutor: it talks with a student about math problems, the student takes a masked near-transfer post-test,
 a judge looks for handed-over answers and errors, and DPPO on verl learns from the gain.
@@ -23,7 +23,8 @@ keys most often changed:
   trainer.total_training_steps=N  trainer.save_freq=N  trainer.test_freq=N
   actor_rollout_ref.model.path=FOLDER_OR_HUB_ID
   classroom.student.base_url=URL  classroom.student.model=NAME  (likewise classroom.judge)
-Every key of verl can be set as well. --cfg job prints all keys with their values and ends.
+Every key of verl can be set as well. --cfg job prints all keys with their values and ends;
+--dry-run checks them, prints the run folder and what the ablation changes, and ends.
 
 examples:
   eduardo train
@@ -32,7 +33,9 @@ examples:
   eduardo train recipe=paper model=qwen3_5_4b hardware=one_gpu classroom=vllm \\
       classroom.student.base_url=http://student:8000/v1 classroom.judge.base_url=http://judge:8000/v1
 
-Ctrl-C or SIGTERM saves a checkpoint and ends; a second one ends at once.
+Ctrl-C, SIGTERM or SIGUSR1 saves a checkpoint and ends; a second one ends at once.
+Under Slurm it brings up Ray over the job's nodes itself (sbatch scripts/train.sbatch); with RAY_ADDRESS it joins a
+cluster that is there. Both are in docs/cluster.md.
 Run folder: config.yaml manifest.json metrics.jsonl tensorboard/ dialogues/ checkpoints/ curves.png train.log
-exit status: 0 finished, 2 bad input, 1 failed, 130 or 143 stopped by a signal
+exit status: 0 finished, 2 bad input, 1 failed, 128 + N stopped by signal N
 """
