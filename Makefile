@@ -10,7 +10,7 @@ BIN := $(abspath $(VENV))/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-gpu setup-smollm2 demo test test-e2e test-browser check format bench clean
+.PHONY: help setup setup-gpu setup-smollm2 demo test test-e2e test-browser test-slurm check format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: setup ## unit tests (PYTEST_ARGS="-k ledger" narrows them)
 test-e2e: setup-smollm2 ## tests that run verl, vLLM and Ray for real (minutes)
 	$(RUN) -m pytest -m "e2e or ray or slow" $(PYTEST_ARGS)
 
+test-slurm: setup ## training as a job of a real Slurm cluster that the tests start here (Debian: slurm-wlm munge)
+	$(RUN) -m pytest -m slurm tests/slurm -rs $(PYTEST_ARGS)
+
 test-browser: setup ## tests of the pages in a real Chromium (Debian package chromium)
 	$(RUN) -m pytest -m browser tests/browser $(PYTEST_ARGS)
 
@@ -42,7 +45,7 @@ check: setup ## formatting, lint, types, import contracts, shell scripts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck scripts/*.sh .ci/run
+	$(BIN)/shellcheck scripts/*.sh scripts/*.sbatch .ci/run
 
 format: setup ## let ruff format the code and fix what it can
 	$(BIN)/ruff format .

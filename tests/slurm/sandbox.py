@@ -29,7 +29,7 @@ ClusterName=sandbox
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={control_port}
 AuthType=auth/munge
-AuthInfo=socket={root}/munge.socket
+AuthInfo=socket={root}/munge.socket,cred_expire=15
 CredType=cred/munge
 SlurmUser={user}
 SlurmdUser={user}
