@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.markdown import Markdown
 
+import eduardo
 from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.html_report import write_report
@@ -90,8 +91,7 @@ def run(specs: Sequence[TutorSpec], settings: MiddleTurnSettings, console: Conso
     part = middle_turn_part(
         [summary.figures_of(author, human) for author in (human, *tutors)],
         summary.compare(tutors, human),
-        source=settings.data.source,
-        num_moments=len(moments),
+        about=_about(settings, len(moments)),
         left_out=left_out,
         unanswered=stages.unanswered,
     )
@@ -226,3 +226,24 @@ def _data_facts(settings: MiddleTurnSettings) -> dict[str, object]:
     files = sorted(source.iterdir()) if source.is_dir() else [source]
     digests = {file.name: file_sha256(file) for file in files if file.is_file()}
     return {**settings.data.model_dump(exclude={"num_moments"}, mode="json"), "data_sha256": digests}
+
+
+def _about(settings: MiddleTurnSettings, num_moments: int) -> dict[str, str | int | float]:
+    """What a methods section has to say."""
+    data, reward_model, judge = settings.data, settings.reward_model, settings.rubric.judge
+    return {
+        "eduardo": eduardo.__version__,
+        "data": data.source,
+        "data_revision": data.revision or "not pinned",
+        "moments": num_moments,
+        "turns_per_dialogue": "all that answer the student" if data.every_turn else "the middle one",
+        "tutor_prompt": settings.tutor_prompt,
+        "tutor_sees_solution": "yes" if settings.tutor_sees_solution else "no",
+        "tokens_per_tutor_turn_at_most": settings.recipe.dialogue.tutor_turn_tokens,
+        "tutor_temperature": settings.temperature,
+        "tutor_top_p": settings.top_p,
+        "reward_model": reward_model.path or "none",
+        "reward_model_prompt": reward_model.system_prompt_file or "ours",
+        "rubric_judge": "none" if judge is None else judge.model,
+        "seed": settings.seed,
+    }

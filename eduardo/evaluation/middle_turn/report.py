@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from eduardo.evaluation.cells import p_value
+from eduardo.evaluation.cells import p_value, words
 from eduardo.evaluation.middle_turn.summary import AuthorFigures, PairedFigure
 from eduardo.evaluation.parts import Part, PartTable, shown
 from eduardo.judge import Rubric
@@ -17,16 +17,16 @@ def middle_turn_part(
     authors: Sequence[AuthorFigures],
     comparisons: Sequence[PairedFigure],
     *,
-    source: str,
-    num_moments: int,
+    about: Mapping[str, str | int | float],
     left_out: Mapping[str, int],
     unanswered: Mapping[str, int],
 ) -> Part:
     notes = [
-        f"{num_moments} moments of {source}: the tutor answers in place of the human teacher, in the middle of a human "
-        "dialogue. A win is a score above that of the human's own turn; a tie is none. Mean [95 % interval], clustered "
-        "by problem; win rates with Wilson's interval. Rubric scores go from 1 to 5; a reply without one is missing, "
-        "never a number."
+        f"{about['moments']} moments of {about['data']}: the tutor answers in place of the human teacher, in the "
+        "middle of a human dialogue. A win is a score above that of the human's own turn; a tie is none. Mean "
+        "[95 % interval], clustered by problem; win rates with Wilson's interval. Rubric scores go from 1 to 5; a "
+        "reply without one is missing, never a number.",
+        f"How it was measured: {', '.join(f'{words(name)} {value}' for name, value in about.items())}.",
     ]
     notes += [f"{number} dialogues left out: {reason}." for reason, number in left_out.items()]
     notes += [f"**{number} answers or ratings missing**: {reason}." for reason, number in unanswered.items()]
@@ -36,7 +36,7 @@ def middle_turn_part(
     data: dict[str, object] = {
         "authors": [asdict(author) for author in authors],
         "comparisons": [asdict(one) for one in comparisons],
-        "num_moments": num_moments,
+        "about": dict(about),
         "left_out": dict(left_out),
     }
     return Part(title="Middle turn", notes=notes, tables=tables, data=data)
