@@ -46,7 +46,7 @@ def test_a_dead_vllm_server_is_named_with_its_last_error(tmp_path):
     keeper = subprocess.Popen(["true"])
     keeper.wait()
     watch = ServerWatch()
-    watch.add("the judge's server", VllmServer("", log, keeper))
+    watch.add("the judge's server", VllmServer("", "model", log, keeper))
     assert "CUDA out of memory" in watch.death()
 
 
