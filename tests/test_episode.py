@@ -134,6 +134,19 @@ async def test_a_dialogue_is_rewarded_and_recorded(classroom, template, pair, tm
     assert experience.numbers["void"] == 0.0
 
 
+async def test_k03_requests_retries_and_waiting_are_numbers_of_the_step(classroom, template, pair):
+    room = classroom()
+    first = await room.run(sample(pair), policy(template, GUIDE))
+    second = await room.run(sample(pair, index=1), policy(template, GUIDE))
+    for experience in (first, second):
+        assert (
+            experience.numbers["student_num_tries"] == experience.num_turns // 2 - 1 + 1
+        )  # and the post-test
+        assert experience.numbers["judge_num_tries"] >= 2
+        assert experience.numbers["student_num_retries"] == experience.numbers["judge_num_retries"] == 0
+        assert experience.numbers["student_queue_s"] >= 0.0
+
+
 async def test_the_same_sample_is_the_same_dialogue_and_another_index_is_not(
     classroom, template, pair, tmp_path
 ):

@@ -30,6 +30,7 @@ from eduardo.tutor import Generate, TokenTutor
 from eduardo.types import ScoredDialogue, Transcript, TransferPair
 from eduardo.verl_adapter.dialogue_files import part_file
 from eduardo.verl_adapter.metrics import REWARD
+from eduardo.verl_adapter.traffic import Traffic
 from eduardo.views import opener
 
 
@@ -104,8 +105,10 @@ class Classroom:
     def __init__(self, settings: EpisodeSettings, template: ChatTemplate) -> None:
         self._settings = settings
         self._template = template
-        self._student = Student(shared_client(settings.student), settings.recipe)
-        self._judge = Judge(shared_client(settings.judge), settings.recipe.judge)
+        to_student, to_judge = shared_client(settings.student), shared_client(settings.judge)
+        self._student = Student(to_student, settings.recipe)
+        self._judge = Judge(to_judge, settings.recipe.judge)
+        self._traffic = Traffic(student=to_student, judge=to_judge)
         self._rubric_judge = _rubric_judge(settings.rubric)
         self._grader = Grader(settings.grader)
         self._writers: dict[tuple[str, int], DialogueWriter] = {}
@@ -148,7 +151,7 @@ class Classroom:
             },
         )
         await asyncio.to_thread(self._writer(sample).write, scored)
-        return _experience(ledger, scored, ratings)
+        return _experience(ledger, scored, {**ratings, **self._traffic.take()})
 
     async def _rate(self, sample: Sample, transcript: Transcript, *, seed: int) -> dict[str, float | None]:
         """`rubric_NAME` → score of a validation dialogue, None where there is none. No key without a rubric judge."""
@@ -196,11 +199,11 @@ def _rubric_judge(settings: RubricSettings | None) -> RubricJudge | None:
 
 
 def _experience(
-    ledger: TokenLedger, scored: ScoredDialogue, ratings: Mapping[str, float | None]
+    ledger: TokenLedger, scored: ScoredDialogue, further: Mapping[str, float | None]
 ) -> Experience:
     # verl needs at least one response token; a dialogue that failed before its first one is void anyway.
     response_ids = ledger.response_ids or ledger.prompt_ids[-1:]
-    numbers = {**flat_metrics(scored), **ratings}
+    numbers = {**flat_metrics(scored), **further}
     numbers[REWARD] = numbers.pop("reward")  # verl keeps a column of its own under the shorter name
     return Experience(
         prompt_ids=ledger.prompt_ids,
