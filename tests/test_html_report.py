@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import itertools
 import json
+import random
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -26,7 +27,7 @@ from eduardo.evaluation import report_dialogues
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.report_dialogues import Shown, pack
 from eduardo.evaluation.svg import Scale, number, scale_over
-from eduardo.records import read_dialogues
+from eduardo.records import read_dialogues, to_json
 from eduardo.types import ScoredDialogue
 from eduardo.verl_adapter.dialogue_files import step_file
 from eduardo.viewer.page import dialogue_data
@@ -294,3 +295,43 @@ def test_a_scale_holds_its_values_and_starts_amounts_no_lower_than_zero() -> Non
 
 def test_numbers_have_a_true_minus() -> None:
     assert (number(-0.25), number(0.5), number(12.0)) == ("−0.25", "0.5", "12")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_five_hundred_long_dialogues_stay_under_15_megabytes(evaluation: Path, tmp_path: Path) -> None:
+    """Turns and attempts as long as the published recipe allows, of words that repeat no more than prose does."""
+    words = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "st", "lo", "mi")]
+    rng = random.Random(0)
+    source = " ".join(rng.choices(words, k=500_000))
+
+    def prose(num_characters: int) -> str:
+        start = rng.randrange(len(source) - num_characters)
+        return source[start : start + num_characters]
+
+    report = json.loads((evaluation / "report.json").read_text())
+    for tutor in report["tutors"][1:]:
+        tests = list(read_dialogues(evaluation / tutor["tutor"] / "scored.jsonl"))[:2]
+        lines = []
+        for problem in range(250):
+            turns = tuple(replace(turn, text=prose(500)) for turn in tests[0].transcript.turns)
+            for test in tests:
+                attempts = tuple(replace(one, text=prose(2500)) for one in test.post_test.attempts)
+                lines.append(
+                    to_json(
+                        replace(
+                            test,
+                            pair_id=f"p{problem}",
+                            transcript=replace(test.transcript, turns=turns),
+                            post_test=replace(test.post_test, attempts=attempts),
+                        )
+                    )
+                )
+        file = tmp_path / tutor["tutor"] / "scored.jsonl"
+        file.parent.mkdir()
+        file.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in lines))
+    report["tutors"] = report["tutors"][1:]
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    size = write_report(tmp_path).stat().st_size
+    assert size < 15_000_000
+    assert len(page_of(tmp_path).dialogues) == 500

@@ -80,7 +80,7 @@ def pack(shown: Sequence[Shown]) -> Packed:
     data = [one.data for one in shown]
     for limit in _ATTEMPT_LIMITS:
         chunks = _chunks([_shortened(one, limit) for one in data])
-        if sum(map(len, chunks)) <= _MAX_PACKED_BYTES:
+        if chunks is not None:
             note = (
                 f"Post-test attempts are cut after {limit} characters to keep this file small."
                 if limit
@@ -123,7 +123,15 @@ def _cut(attempt: dict[str, Any], limit: int) -> dict[str, Any]:
     return attempt if len(text) <= limit else {**attempt, "text": text[:limit] + " […]"}
 
 
-def _chunks(data: Sequence[dict[str, Any]]) -> list[str]:
-    parts = [data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK)]
-    # No time stamp inside: the same dialogues give the same bytes.
-    return [base64.b64encode(gzip.compress(orjson.dumps(part), _LEVEL, mtime=0)).decode() for part in parts]
+def _chunks(data: Sequence[dict[str, Any]]) -> list[str] | None:
+    """None as soon as it is clear that they do not fit."""
+    chunks: list[str] = []
+    num_bytes = 0
+    for start in range(0, len(data), _CHUNK):
+        # No time stamp inside: the same dialogues give the same bytes.
+        packed = gzip.compress(orjson.dumps(data[start : start + _CHUNK]), _LEVEL, mtime=0)
+        chunks.append(base64.b64encode(packed).decode())
+        num_bytes += len(chunks[-1])
+        if num_bytes > _MAX_PACKED_BYTES:
+            return None
+    return chunks
