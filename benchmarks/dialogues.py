@@ -41,7 +41,7 @@ from eduardo.types import FinishReason, ItemKind, Problem, SolveRate, TestItem, 
 
 NUMS = (250, 500, 1000, 2000)
 NUM_WARM_UP = 32
-WATCH_S = 0.05
+WATCH_S = 0.5
 MEETING_TURN = 6  # of 11: here all dialogues wait for each other
 NUM_REQUESTS_PER_DIALOGUE = 13
 ALLOWED_GROWTH = 1.2  # of a figure, from the fewest dialogues to the most
