@@ -65,3 +65,4 @@ def test_an_estimate_is_shown_with_its_interval_where_it_has_one() -> None:
     assert shown(whole) == "−0.250 [−0.500, 0.000]"
     assert shown(alone, share=True) == "25.0%"
     assert shown(None) == "–"
+    assert shown(Estimate(value=-0.0001, low=None, high=None, num_values=1, num_clusters=1)) == "0.000"

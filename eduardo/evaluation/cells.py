@@ -14,7 +14,7 @@ def cell(figure: str, estimate: Estimate | None, *, digits: int = 2) -> str:
         return NOT_MEASURED
     ends = () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
     value, *interval = [
-        _written(number, share=figure in RATES, digits=digits) for number in (estimate.value, *ends)
+        written(number, share=figure in RATES, digits=digits) for number in (estimate.value, *ends)
     ]
     return f"{value} [{', '.join(interval)}]" if interval else value
 
@@ -25,13 +25,14 @@ def p_value(value: float) -> str:
 
 def detectable(figure: str, value: float | None) -> str:
     """The smallest difference that the size at hand would show."""
-    return NOT_MEASURED if value is None else _written(value, share=figure in RATES, digits=3)
+    return NOT_MEASURED if value is None else written(value, share=figure in RATES, digits=3)
 
 
 def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _written(number: float, *, share: bool, digits: int) -> str:
+def written(number: float, *, share: bool, digits: int) -> str:
+    """A share in percent, all else with `digits` decimals; a true minus, and none before zero."""
     text = f"{number:.1%}" if share else f"{number:.{digits}f}"
     return text.replace("-", "−") if text.strip("-0.%") else text.removeprefix("-")

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from eduardo.errors import UserError
+from eduardo.evaluation.cells import NOT_MEASURED, written
 from eduardo.evaluation.statistics import Estimate
 from eduardo.files import write_whole
 
@@ -56,11 +57,10 @@ def read_parts(folder: Path) -> list[Part]:
 def shown(estimate: Estimate | None, *, share: bool = False) -> str:
     """`value [low, high]`, as a percentage for shares; a dash where nothing was measured."""
     if estimate is None:
-        return "–"
+        return NOT_MEASURED
     ends = () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-    value, *interval = [f"{n:.1%}" if share else f"{n:.3f}" for n in (estimate.value, *ends)]
-    text = f"{value} [{', '.join(interval)}]" if interval else value
-    return text.replace("-", "−")
+    value, *interval = [written(number, share=share, digits=3) for number in (estimate.value, *ends)]
+    return f"{value} [{', '.join(interval)}]" if interval else value
 
 
 def _to_markdown(part: Part) -> str:
