@@ -77,7 +77,12 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def all_rows(folder: Path) -> list[dict[str, Any]]:
-    return rows(folder, "train.jsonl") + rows(folder, "test.jsonl")
+    return [
+        row
+        for name in ("train.jsonl", "test.jsonl")
+        if (folder / name).exists()
+        for row in rows(folder, name)
+    ]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
