@@ -5,13 +5,16 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from omegaconf import OmegaConf
 from preflight_subject import composed
+
+from eduardo.resources import configs_dir
 
 pytest.importorskip("verl")  # its configuration files are composed
 
 POLICIES = ("qwen3_5_4b", "qwen3_5_9b", "qwen3_14b", "qwen3_8_27b")
-PUBLISHED = ("recipe=paper", "hardware=slurm_2x4", "classroom=vllm_colocated")
+PUBLISHED = ("recipe=paper", "hardware=slurm_2x4", "classroom=vllm")
 RECIPES = [
     *([*PUBLISHED, f"model={policy}"] for policy in POLICIES),
     ["recipe=paper", "hardware=one_node", "model=qwen3_5_4b"],
@@ -58,13 +61,19 @@ FIGURES = {
     "actor_rollout_ref.rollout.max_model_len": 10240,
     "actor_rollout_ref.rollout.tensor_model_parallel_size": 2,
     "actor_rollout_ref.rollout.gpu_memory_utilization": 0.58,
-    "classroom.server.servers.student.model": "meta-llama/Llama-3.1-8B-Instruct",
-    "classroom.server.servers.student.data_parallel": 4,
-    "classroom.server.servers.student.max_num_seqs": 256,
-    "classroom.server.servers.student.max_model_len": 32768,
-    "classroom.server.servers.judge.model": "Qwen/Qwen3.6-27B",
-    "classroom.server.servers.judge.data_parallel": 2,
-    "classroom.server.servers.judge.tensor_parallel": 2,
+    "classroom.student.model": "meta-llama/Llama-3.1-8B-Instruct",
+    "classroom.judge.model": "Qwen/Qwen3.6-27B",
+}
+SERVERS = {
+    "student": {
+        "model": "meta-llama/Llama-3.1-8B-Instruct",
+        "data_parallel": 4,
+        "tensor_parallel": 1,
+        "max_num_seqs": 256,
+        "max_model_len": 32768,
+        "prefix_caching": True,
+    },
+    "judge": {"model": "Qwen/Qwen3.6-27B", "data_parallel": 2, "tensor_parallel": 2, "prefix_caching": True},
 }
 PATHS = {
     "qwen3_5_4b": "Qwen/Qwen3.5-4B",
@@ -87,23 +96,21 @@ def test_every_policy_is_trained_with_the_published_figures(policy):
     assert config.data.apply_chat_template_kwargs.enable_thinking is True
 
 
-def test_prefix_caching_is_on_in_both_servers():
-    _, settings = composed(*PUBLISHED, "model=qwen3_14b")
-    for role in ("student", "judge"):
-        assert getattr(settings.classroom.server.servers, role).prefix_caching is True
+@pytest.mark.parametrize("role", SERVERS)
+def test_student_and_judge_are_served_with_the_published_figures(role):
+    served = yaml.safe_load((configs_dir() / "servers" / "gpu.yaml").read_text())[role]
+    assert {key: served[key] for key in SERVERS[role]} == SERVERS[role]
 
 
 def test_one_node_changes_the_number_of_nodes_only():
-    config, _ = composed("recipe=paper", "hardware=one_node", "model=qwen3_5_4b", "classroom=vllm_colocated")
+    config, _ = composed("recipe=paper", "hardware=one_node", "model=qwen3_5_4b", "classroom=vllm")
     assert {key: value for key, value in figures(config).items() if value != FIGURES[key]} == {
         "trainer.nnodes": 1
     }
 
 
 def test_adapters_on_one_gpu_change_the_layout_and_the_learning_rate():
-    config, _ = composed(
-        "recipe=paper", "hardware=one_gpu", "model=qwen3_5_4b_lora", "classroom=vllm_colocated"
-    )
+    config, _ = composed("recipe=paper", "hardware=one_gpu", "model=qwen3_5_4b_lora", "classroom=vllm")
     assert {key: value for key, value in figures(config).items() if value != FIGURES[key]} == {
         "trainer.nnodes": 1,
         "trainer.n_gpus_per_node": 1,
