@@ -19,10 +19,9 @@ from typing import Any
 import psutil
 import pytest
 from omegaconf import OmegaConf
+from tiny_model import write_tiny_model
 
 from eduardo.classroom.launch import running_classroom
-from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
-from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.config import ClassroomSettings, compose
 from eduardo.dataset.rows import to_row, write_rows
 from eduardo.llm import ChatClient
@@ -44,21 +43,7 @@ QUESTION = [{"role": "user", "content": "What is 2 + 3 ?"}]
 
 @pytest.fixture(scope="module")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A few hundred kB of random weights."""
-    folder = tmp_path_factory.mktemp("tiny")
-    tokenizer = train_tokenizer(["What is 2 + 3 ?", "It is 5 .", "You help a student ."] * 20, vocab_size=300)
-    shape = ModelShape(
-        num_layers=1,
-        num_heads=2,
-        head_dim=32,
-        intermediate_size=64,
-        max_positions=1024,
-        initializer_range=0.05,
-        look_back_sharpness=0.0,
-    )
-    build_model(shape, tokenizer, seed=0).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return write_tiny_model(tmp_path_factory.mktemp("tiny"))
 
 
 class Serving:

@@ -11,16 +11,15 @@ from pathlib import Path
 import psutil
 import pytest
 from sandbox import SlurmSandbox, missing_programs
+from tiny_model import write_tiny_model
 
-from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
-from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.serving.endpoint_file import PublishedEndpoint, locate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT_S = 500  # of a machine that does other things too
 
 pytestmark = [
-    pytest.mark.e2e,
+    pytest.mark.slurm,
     pytest.mark.timeout(900),
     pytest.mark.skipif(bool(missing_programs()), reason=f"Slurm is not installed: {missing_programs()}"),
 ]
@@ -34,20 +33,7 @@ def slurm() -> Iterator[SlurmSandbox]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tiny") / "a model"  # with a space, which must survive
-    tokenizer = train_tokenizer(["What is 2 + 3 ?", "It is 5 ."] * 20, vocab_size=300)
-    shape = ModelShape(
-        num_layers=1,
-        num_heads=2,
-        head_dim=32,
-        intermediate_size=64,
-        max_positions=1024,
-        initializer_range=0.05,
-        look_back_sharpness=0.0,
-    )
-    build_model(shape, tokenizer, seed=0).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return write_tiny_model(tmp_path_factory.mktemp("tiny") / "a model")  # with a space, which must survive
 
 
 def test_a_server_job_is_found_and_ends_without_a_trace(
