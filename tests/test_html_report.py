@@ -298,7 +298,7 @@ def test_numbers_have_a_true_minus() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_five_hundred_long_dialogues_stay_under_15_megabytes(evaluation: Path, tmp_path: Path) -> None:
     """Turns and attempts as long as the published recipe allows, of words that repeat no more than prose does."""
     words = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("", "n", "r", "st", "lo", "mi")]
