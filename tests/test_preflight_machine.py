@@ -154,6 +154,18 @@ def test_no_gpu_at_all_fails_but_not_in_a_dry_run(tmp_path, monkeypatch):
     assert "planning.gpu.memory_gib" in dry.text
 
 
+def test_a_dry_run_only_warns_since_the_run_may_be_elsewhere(tmp_path, monkeypatch):
+    planning = gpu_subject(tmp_path).settings.planning
+    small = changed(planning, gpu=changed(planning.gpu, memory_gib=24.0))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    subject = gpu_subject(tmp_path, dry_run=True, planning=small)
+    memory = check_memory(subject)
+    assert memory.status is Status.WARN
+    assert "or set planning.gpu.memory_gib to what yours have" in memory.todo
+    disk_of(monkeypatch, 0.9, subject)
+    assert machine.check_disk(subject).status is Status.WARN
+
+
 def test_a_model_of_unknown_shape_is_skipped_with_the_reason(subject, tmp_path):
     planning = changed(subject.settings.planning, architecture=None)
     unknown = gpu_subject(tmp_path, planning=planning)

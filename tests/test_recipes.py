@@ -129,8 +129,6 @@ def test_adapters_on_one_gpu_change_the_layout_and_the_learning_rate():
 def test_every_recipe_passes_the_dry_run_with_verls_own_check(recipe, tmp_path):
     """As a user runs it, without GPU, servers, data or weights."""
     command = [sys.executable, "-m", "eduardo.preflight", "--dry-run", *recipe, f"run.dir={tmp_path / 'run'}"]
-    # The largest needs GPUs of 96 GiB; and a test machine's disk is not what is checked.
-    command += ["planning.gpu.memory_gib=96", "run.keep_checkpoints=1"]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -139,7 +137,5 @@ def test_every_recipe_passes_the_dry_run_with_verls_own_check(recipe, tmp_path):
         check=False,
         env={**os.environ, "HF_HUB_OFFLINE": "1"},
     )
-    rows = [line for line in done.stdout.splitlines() if "verl's configuration" in line]
-    assert rows and "accepted by verl's own check" in rows[0], done.stdout + done.stderr
-    failures = [line for line in done.stdout.splitlines() if "│ fail" in line and "│ disk" not in line]
-    assert failures == []
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "accepted by verl's own check" in done.stdout

@@ -12,7 +12,7 @@ import psutil
 from eduardo.errors import UserError
 from eduardo.planning import MemoryEstimate, PlannedRun
 from eduardo.planning.memory import GIB
-from eduardo.preflight.findings import CannotCheck, Finding, Subject, passed, warned
+from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, warned
 
 _QUERY = ["nvidia-smi", "--query-gpu=memory.total,memory.used", "--format=csv,noheader,nounits"]
 _BUSY_GIB = 1.0  # what another program may hold before it is in the way
@@ -67,16 +67,22 @@ def planned_run(subject: Subject) -> PlannedRun:
 
 def _without_gpu(subject: Subject, run: PlannedRun) -> Finding:
     gib = subject.settings.planning.gpu.memory_gib
-    where = f"GPUs of {gib:g} GiB (planning.gpu.memory_gib)"
-    if subject.dry_run or "RAY_ADDRESS" in os.environ:
-        return _judge(run, run.memory(), gib, where)
-    raise UserError(
-        "trainer.device=cuda, but this machine has no NVIDIA GPU (nvidia-smi): start the run on a GPU node, or choose "
-        "hardware=cpu"
-    )
+    if not subject.dry_run and "RAY_ADDRESS" not in os.environ:
+        raise UserError(
+            "trainer.device=cuda, but this machine has no NVIDIA GPU (nvidia-smi): start the run on a GPU node, or "
+            "choose hardware=cpu"
+        )
+    try:
+        return _judge(run, run.memory(), gib, f"GPUs of {gib:g} GiB (planning.gpu.memory_gib)")
+    except UserError as error:  # no failure: the GPUs that will do the work may be larger
+        finding = failed("memory", error)
+        return warned(
+            "memory", finding.text, f"{finding.todo}; or set planning.gpu.memory_gib to what yours have"
+        )
 
 
 def _judge(run: PlannedRun, memory: MemoryEstimate, gib: float, where: str) -> Finding:
+    """What is estimated against what is there. Raises UserError when it does not fit."""
     text = f"estimated {memory.update:.0f} GiB in the update, {memory.rollout:.0f} in the rollout; {where}"
     if memory.update > gib:
         raise UserError(f"{text}; {_SMALLER}")

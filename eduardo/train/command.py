@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from eduardo.config import compose, validate
 from eduardo.config.arguments import parse_run_arguments
 from eduardo.config.paths import make_absolute
+from eduardo.console import FAILURE
 from eduardo.train.dry_run import describe
 from eduardo.train.help import HELP
 from eduardo.train.session import run_session
@@ -29,9 +30,10 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if options.dry_run:
         print(describe(config, options.overrides, extra_dir=options.config_dir))
-        return 0
     make_absolute(config, Path.cwd())
     settings = validate(config)
     start_check = StartCheck(config, settings)
+    if options.dry_run:
+        return 0 if start_check.dry() else FAILURE
     start_check.before_servers()
     return run_session(config, settings, start_check)

@@ -11,6 +11,7 @@ from eduardo.config import TrainSettings
 from eduardo.preflight import (
     Finding,
     check_classroom,
+    check_dry,
     check_locally,
     failure_of,
     print_findings,
@@ -27,6 +28,15 @@ class StartCheck:
     settings: TrainSettings
     _findings: list[Finding] = field(default_factory=list)
     _elapsed_s: float = 0.0
+
+    def dry(self) -> bool:
+        """Prints what can be said without GPU, servers, data and weights. False when something would fail."""
+        if not self.settings.preflight.enabled:
+            return True
+        started = time.monotonic()
+        findings = check_dry(self.config, self.settings)
+        print_findings(findings, elapsed_s=time.monotonic() - started)
+        return failure_of(findings) is None
 
     def before_servers(self) -> None:
         """Raises EduardoError that says what to do."""
