@@ -89,11 +89,13 @@ def _estimates(figure: str, pool: Pool) -> dict[str, dict[str, Estimate | None]]
 
 
 def _table(figure: str, pool: Pool) -> PartTable:
+    """Students as rows: there are usually more of them than tutors."""
+    found = _estimates(figure, pool)
     rows = [
-        [tutor, *(cell(figure, one) for one in cells.values())]
-        for tutor, cells in _estimates(figure, pool).items()
+        [words(student), *(cell(figure, cells[student]) for cells in found.values())]
+        for student in (*pool, ALL)
     ]
-    return PartTable(title=FIGURES[figure], head=["tutor", *map(words, pool), ALL], rows=rows)
+    return PartTable(title=FIGURES[figure], head=["student", *found], rows=rows)
 
 
 def _changes(changes: Sequence[Change], first: str) -> PartTable:
