@@ -61,8 +61,8 @@ def running_classroom(
     elif server.kind == "vllm":
         if host != vllm_server.LOOPBACK:
             raise UserError(
-                "classroom.server.kind=vllm serves this machine only: several nodes need servers with a key, "
-                "classroom=vllm_colocated or `python -m eduardo.serve`"
+                "classroom.server.kind=vllm serves this machine only: several nodes need servers with a key "
+                "(`python -m eduardo.serve`, then classroom=vllm)"
             )
         names = list(dict.fromkeys([settings.student.model, settings.judge.model]))
         with vllm_server.start(
