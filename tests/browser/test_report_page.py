@@ -24,7 +24,7 @@ def reports(recorded: Path) -> dict[str, str]:
 def test_a_dialogue_opens_inside_the_file_and_leads_back(page: Page, reports: dict[str, str]) -> None:
     page.goto(reports["evaluation"])
     expect(page.get_by_role("heading", name="Paired differences")).to_be_visible()
-    expect(page.locator("figure svg")).to_have_count(5)
+    expect(page.locator("figure svg")).to_have_count(6)
     page.locator("#rows a").nth(7).click()
     expect(page.get_by_role("heading", name="On the source problem")).to_be_visible()
     expect(page.get_by_role("heading", name="Paired differences")).not_to_be_visible()
