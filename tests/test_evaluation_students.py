@@ -71,6 +71,6 @@ def test_every_tutor_meets_every_student_and_what_a_student_changes_is_reported(
     assert {(c["tutor"], c["student"]) for c in part.data["changes"]} == {  # type: ignore[attr-defined]
         (tutor, student) for tutor in ("guide", "teller") for student in ("answer_fishing", "other")
     }
-    assert len((out / "other" / "baselines.jsonl").read_text().splitlines()) == 16
+    assert len((out / "other" / "baselines" / "baselines.jsonl").read_text().splitlines()) == 16
     assert (out / "answer_fishing" / "report.html").is_file()
     assert "A pool of students" in (out / "report.html").read_text()

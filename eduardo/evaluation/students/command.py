@@ -15,7 +15,7 @@ from eduardo.evaluation.environment import Task
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.loading import load
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import about, measure, read_tasks, write_reports
+from eduardo.evaluation.session import about, claim_folder, measure, read_tasks, write_reports
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.students.baselines import with_own_baselines
 from eduardo.evaluation.students.matrix import students_part
@@ -113,13 +113,18 @@ def _rated_by_itself(
     student: StudentSpec, tasks: Sequence[Task], settings: EvaluationSettings, console: Console
 ) -> list[Task]:
     num_problems = len({task.pair.id for task in tasks})
+    folder = Path(settings.out_dir) / "baselines"
+    test = settings.recipe.post_test.model_dump(
+        include={"attempts", "min_graded", "temperature", "max_tokens"}
+    )
+    claim_folder(folder, {"student": settings.classroom.student.model, "seed": settings.seed, **test})
     with TaskProgress(console) as progress:
         bar = progress.add_task(f"{student.name}: cold solve rates", total=2 * num_problems)
         rated = with_own_baselines(
             tasks,
             settings.classroom.student,
             settings,
-            file=Path(settings.out_dir) / "baselines.jsonl",
+            file=folder / "baselines.jsonl",
             progress=lambda: progress.advance(bar),
         )
     if not rated:
