@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "squeue")
-START_S = 60
+START_S = 180
+COMMAND_S = 900  # `sbatch --wait` lasts as long as its job
 KILL_WAIT_S = (
     60  # between SIGTERM and SIGKILL of a cancelled job; Slurm's default of 30 is for unloaded machines
 )
@@ -101,7 +102,7 @@ class SlurmSandbox:
     def run(self, *command: str, cwd: Path | None = None) -> str:
         """Standard output of a Slurm command."""
         done = subprocess.run(
-            command, env=self.env, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+            command, env=self.env, cwd=cwd, capture_output=True, text=True, timeout=COMMAND_S, check=False
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
@@ -158,7 +159,7 @@ class SlurmSandbox:
         def all_idle() -> bool:
             command = ["sinfo", "--noheader", "--Node", "--states=idle", "--format=%N"]
             done = subprocess.run(
-                command, env=self.env, capture_output=True, text=True, timeout=60, check=False
+                command, env=self.env, capture_output=True, text=True, timeout=COMMAND_S, check=False
             )
             return set(done.stdout.split()) == set(self.nodes)
 

@@ -221,11 +221,11 @@ def test_a_node_that_hangs_is_named_within_the_limit(slurm, workplace):
     assert "node n2 did not join Ray within 20 s (cluster.join_timeout_s)" in last_line
 
 
-def test_the_ablations_are_three_configurations(slurm, workplace):
-    output = workplace / "ablation-%a.out"
+def test_the_ablations_are_three_configurations(slurm, tmp_path):
+    output = tmp_path / "ablation-%a.out"
     options = ["--array=1-3", "--nodes=1", "--wait"]
     submit(slurm, "ablations.sbatch", "--dry-run", options=options, output=output)
-    said = [(workplace / f"ablation-{index}.out").read_text() for index in (1, 2, 3)]
+    said = [(tmp_path / f"ablation-{index}.out").read_text() for index in (1, 2, 3)]
     assert "recipe.post_test.mask_tutor: True → False" in said[0]
     assert "recipe.reward.gate: hard → off" in said[1]
     assert "recipe.post_test.item: transfer → source" in said[2]
@@ -233,9 +233,9 @@ def test_the_ablations_are_three_configurations(slurm, workplace):
     assert all(text.count("→") == 1 for text in said)
 
 
-def test_arguments_with_spaces_and_quotes_survive(slurm, workplace):
-    output = workplace / "quotes.out"
-    folder = workplace / 'one\'s "own" $HOME run'
+def test_arguments_with_spaces_and_quotes_survive(slurm, tmp_path):
+    output = tmp_path / "quotes.out"
+    folder = tmp_path / 'one\'s "own" $HOME run'
     quoted = str(folder).replace('"', '\\"')
     submit(
         slurm,
