@@ -99,3 +99,8 @@ class LineWriter:
         else:
             self._file.truncate(end)
             _logger.warning("%s: removed a last line that was cut while it was written", self._path)
+
+
+def names_folder(model: str) -> bool:
+    """Whether a model is named by a local path, there or not; any other name is one of the model hub."""
+    return Path(model).is_absolute() or Path(model).exists() or model.startswith((".", "models/", "runs/"))

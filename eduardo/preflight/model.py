@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from eduardo.errors import UserError
+from eduardo.files import names_folder
 from eduardo.preflight.findings import CannotCheck, Finding, Subject, passed
 
 
@@ -14,8 +15,7 @@ def check_model(subject: Subject) -> Finding:
     path = str(subject.config.actor_rollout_ref.model.path)
     needed = int(subject.config.actor_rollout_ref.rollout.max_model_len)
     folder = Path(path)
-    looks_local = folder.is_absolute() or folder.exists() or path.startswith((".", "models/"))
-    if not looks_local:
+    if not names_folder(path):
         return passed("model", f"{path}, from the model hub")
     if not (folder / "config.json").is_file():
         if subject.dry_run:

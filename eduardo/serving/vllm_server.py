@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from eduardo.errors import EduardoError, UserError
+from eduardo.files import names_folder
 from eduardo.serving.health import is_healthy
 from eduardo.serving.keeper import STOP_GRACE_S
 
@@ -166,9 +167,8 @@ def ended_early(server: VllmServer) -> UserError:
 
 def _check_model(model: str) -> bool:
     """Whether it is a local folder, which must hold a model; anything else is left to the model hub."""
-    folder = Path(model)
-    is_local = folder.is_absolute() or folder.exists() or model.startswith((".", "models/", "runs/"))
-    if is_local and not (folder / "config.json").is_file():
+    is_local = names_folder(model)
+    if is_local and not (Path(model) / "config.json").is_file():
         raise UserError(
             f"{model} holds no model (no config.json): put one there first "
             "(`python -m eduardo.classroom.smollm2` writes SmolLM2, `python -m eduardo.merge` a trained tutor)"
