@@ -174,6 +174,14 @@ def test_offloading_makes_room_for_the_rollout_only(assumptions):
     assert kept.rollout - moved.rollout == pytest.approx(kept.optimizer)
 
 
+def test_vllm_that_does_not_sleep_keeps_its_share_during_the_update(assumptions):
+    asleep, awake = (
+        estimate_memory(toy(), layout(frees_cache=frees), assumptions.memory, gpu_gib=80)
+        for frees in (True, False)
+    )
+    assert awake.update - asleep.update == pytest.approx(40)
+
+
 def test_adapters_leave_gradients_and_optimizer_states_of_the_adapters_only(assumptions):
     memory = estimate_memory(toy(), layout(lora_rank=8), assumptions.memory, gpu_gib=80)
     adapters = toy().num_lora_parameters(8)

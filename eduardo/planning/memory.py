@@ -29,6 +29,7 @@ class MemoryEstimate:
     activations: float  # of the longest micro-batch
     logits: float
     reserve: float
+    vllm_awake: float  # vLLM's share, where it is not put to sleep for the update
     resident: float  # what of the trainer stays while vLLM works
     vllm_budget: float
     vllm_weights: float
@@ -40,7 +41,7 @@ class MemoryEstimate:
     def update(self) -> float:
         """Peak while the policy is updated."""
         states = self.weights + self.gradients + self.optimizer
-        return states + self.gathered + self.activations + self.logits + self.reserve
+        return states + self.gathered + self.activations + self.logits + self.reserve + self.vllm_awake
 
     @property
     def rollout(self) -> float:
@@ -69,6 +70,7 @@ def estimate_memory(
         activations=activations / GIB,
         logits=logits / GIB,
         reserve=settings.reserve_gib,
+        vllm_awake=0.0 if layout.frees_cache else budget / GIB,
         resident=resident / GIB,
         vllm_budget=budget / GIB,
         vllm_weights=vllm_weights / GIB,

@@ -64,6 +64,7 @@ def _update_parts(run: PlannedRun, memory: MemoryEstimate) -> list[tuple[str, fl
         ("layers gathered in bfloat16", memory.gathered),
         (f"activations of {run.layout.micro_batch_tokens:,} tokens", memory.activations),
         ("logits", memory.logits),
+        ("vLLM, if it does not sleep", memory.vllm_awake),
         ("reserve", memory.reserve),
     ]
 
@@ -76,6 +77,7 @@ def _rollout_parts(run: PlannedRun, memory: MemoryEstimate) -> list[tuple[str, f
         ("  of it KV cache", memory.kv_cache),
         ("  cache of one longest dialogue", memory.kv_per_dialogue),
         ("reserve", memory.reserve),
+        ("", None),
         ("", None),
     ]
 
