@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,39 +13,30 @@ import pyarrow.parquet as pq
 from rich.console import Console
 
 import eduardo
-from eduardo.answers import Grader
 from eduardo.classroom.launch import running_classroom
-from eduardo.config import ClassroomSettings
 from eduardo.dataset import from_row
 from eduardo.errors import UserError
-from eduardo.evaluation import controls, environment, report
+from eduardo.evaluation import report
 from eduardo.evaluation.comparison import compare
-from eduardo.evaluation.environment import Hold, Task, key_of, taught_by
+from eduardo.evaluation.environment import Task, key_of
 from eduardo.evaluation.html_report import REPORT, write_report
 from eduardo.evaluation.markdown import to_markdown
 from eduardo.evaluation.report import Evaluation
 from eduardo.evaluation.rows import to_rows
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.side_by_side import most_telling, side_by_side
+from eduardo.evaluation.stages import SCORED, Stages
 from eduardo.evaluation.summary import Summary, summarize
 from eduardo.evaluation.tutors import (
     Control,
-    TutorFactory,
     TutorKind,
     TutorSpec,
-    check_tutor,
-    running_tutor,
 )
 from eduardo.files import write_whole
-from eduardo.judge import Judge
-from eduardo.llm import close_shared_clients, shared_client
 from eduardo.personas import PLAIN
 from eduardo.progress import TaskProgress
 from eduardo.records import read_dialogues
-from eduardo.student import Student
 from eduardo.types import ScoredDialogue
-
-ROLLOUTS, SCORED = "rollouts.jsonl", "scored.jsonl"
 
 
 def evaluate(specs: Sequence[TutorSpec], settings: EvaluationSettings, console: Console) -> list[Summary]:
@@ -84,7 +72,7 @@ def measure(
         running_classroom(settings.classroom, log_dir=out_dir) as classroom,
         TaskProgress(console) as progress,
     ):
-        stages = _Stages(tasks, classroom, settings, progress, persona)
+        stages = Stages(tasks, classroom, settings, progress, persona)
         for spec in specs:
             voids = stages.roll_out(spec, out_dir / spec.name) + stages.score(spec, out_dir / spec.name)
             for reason, number in voids.most_common():
@@ -193,90 +181,6 @@ def _facts(spec: TutorSpec, settings: EvaluationSettings, persona: str) -> dict[
 
 def _sha256(file: str) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-
-
-class _Stages:
-    """The two stages of one tutor, for the same tasks and classroom. Both return why dialogues were void."""
-
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        classroom: ClassroomSettings,
-        settings: EvaluationSettings,
-        progress: TaskProgress,
-        persona: str,
-    ) -> None:
-        self._tasks, self._classroom, self._settings = tasks, classroom, settings
-        self._progress, self._persona = progress, persona
-
-    def roll_out(self, spec: TutorSpec, folder: Path) -> Counter[str]:
-        file = folder / ROLLOUTS
-        held = {key_of(d) for d in read_dialogues(file)} if file.exists() else set()
-        if held.issuperset(task.key for task in self._tasks):
-            return Counter()
-        is_control = spec.kind is TutorKind.CONTROL
-        tutor = nullcontext(None) if is_control else running_tutor(spec, self._settings, folder)
-        with tutor as make_tutor:
-            return asyncio.run(self._roll_out(spec, make_tutor, file))
-
-    def score(self, spec: TutorSpec, folder: Path) -> Counter[str]:
-        return asyncio.run(self._score(spec, folder))
-
-    async def _roll_out(self, spec: TutorSpec, make_tutor: TutorFactory | None, file: Path) -> Counter[str]:
-        settings = self._settings
-        try:
-            student = await self._student()
-            await check_tutor(spec, settings)
-            with Grader(settings.grader) as grader:
-                return await environment.roll_out(
-                    self._tasks,
-                    self._hold(spec, make_tutor, student, grader),
-                    seed=settings.seed,
-                    file=file,
-                    max_at_once=settings.max_dialogues_at_once,
-                    progress=self._bar(f"{spec.name}: dialogues"),
-                )
-        finally:
-            await close_shared_clients()
-
-    def _hold(
-        self, spec: TutorSpec, make_tutor: TutorFactory | None, student: Student, grader: Grader
-    ) -> Hold:
-        if make_tutor is not None:
-            return taught_by(make_tutor, student, self._settings.recipe)
-        if spec.target == Control.UNTAUGHT:
-            return controls.untaught()
-        return controls.disclosed(student, grader, self._settings.recipe)
-
-    async def _score(self, spec: TutorSpec, folder: Path) -> Counter[str]:
-        settings = self._settings
-        judge = Judge(shared_client(self._classroom.judge), settings.recipe.judge)
-        try:
-            await shared_client(self._classroom.judge).check(config_key="classroom.judge")
-            student = await self._student()
-            with Grader(settings.grader) as grader:
-                return await environment.score(
-                    self._tasks,
-                    student,
-                    judge,
-                    grader,
-                    recipe=settings.recipe,
-                    seed=settings.seed,
-                    rollouts=folder / ROLLOUTS,
-                    file=folder / SCORED,
-                    max_at_once=settings.max_dialogues_at_once,
-                    progress=self._bar(f"{spec.name}: scores"),
-                )
-        finally:
-            await close_shared_clients()
-
-    async def _student(self) -> Student:
-        await shared_client(self._classroom.student).check(config_key="classroom.student")
-        return Student(shared_client(self._classroom.student), self._settings.recipe, persona=self._persona)
-
-    def _bar(self, name: str) -> Callable[[], None]:
-        bar = self._progress.add_task(name, total=len(self._tasks))
-        return lambda: self._progress.advance(bar)
 
 
 def _show(
