@@ -139,7 +139,7 @@ def life(slurm, workplace):
         seen.ray = ask_ray(seen.environments)
         minutes = _elapsed_minutes(slurm, number)
         slurm.run("scontrol", "update", f"JobId={number}", f"TimeLimit={minutes + 1}")
-        wait_until(lambda: job.num_restarts == 1, job)
+        wait_until(lambda: job.num_restarts == 1 and job.state == "PENDING", job)
         seen.at_time_limit = snapshot(job)
         wait_until(lambda: job.state == "RUNNING", job)
         slurm.run("scontrol", "update", f"JobId={number}", "TimeLimit=60")
