@@ -28,6 +28,7 @@ NEEDS = {
         "classroom.student.base_url=http://student:8000/v1",
         "classroom.judge.base_url=http://judge:8000/v1",
     ],
+    "rubric=endpoint": ["rubric.judge.base_url=http://judge:8000/v1", "rubric.judge.model=large"],
     "classroom=openai": ["classroom.student.model=small", "classroom.judge.model=large"],
 }
 
