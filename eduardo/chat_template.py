@@ -86,6 +86,15 @@ class ChatTemplate:
         ids = self._encode_filled(self._between_turns, {_mark(0): text.strip()})
         return ids[1:] if after_id is not None and ids and ids[0] == after_id else ids
 
+    def encode_reply(self, text: str) -> list[int]:
+        """Ids of a whole turn of the tutor that says `text` without thinking, its end-of-turn token included.
+
+        What a policy would have to sample after the generation prompt: where the template opens thinking, or puts an
+        empty one before a reply, the turn begins with that.
+        """
+        lead = self._tokenizer.encode(self._reply_lead, add_special_tokens=False) if self._reply_lead else []
+        return [*lead, *self._encode_data(text.strip()), self.stop_ids[0]]
+
     def decode_reply(self, ids: Sequence[int]) -> str:
         """Text of a sampled turn: end-of-turn and other special tokens removed, thinking tags kept."""
         text = self._tokenizer.decode(list(ids), skip_special_tokens=False)
@@ -154,6 +163,16 @@ class ChatTemplate:
                 "and the user turn after it once and in order, so dialogues cannot be built with it"
             )
         return tail
+
+    @cached_property
+    def _reply_lead(self) -> str:
+        """Template text between the generation prompt and a reply without thinking."""
+        opening = self._fold_system([_message("system", "s"), _message("user", "u")])
+        prompt = self._render(opening)
+        whole = self._render([*opening, _message("assistant", _mark(0))], add_generation_prompt=False)
+        if whole.startswith(prompt):
+            return whole[len(prompt) :].partition(_mark(0))[0]
+        return "</think>\n\n" if self.thinking_mode is ThinkingMode.PREFILLED else ""
 
     # -- rendering and tokenising -------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ COMMANDS = {
         "eduardo.preflight.__main__", "check in seconds whether a training could start here"
     ),
     "plan": Command("eduardo.plan", "estimate memory, requests and hours of a run before it gets a GPU"),
+    "sft": Command("eduardo.sft.__main__", "warm start: supervised training on dialogues, before `train`"),
     "merge": Command("eduardo.merge", "turn a training checkpoint into a Hugging Face model folder"),
     "chat": Command("eduardo.chat.__main__", "talk with a tutor yourself, or be the tutor"),
     "serve": Command("eduardo.serve", "serve student, judge or tutor with vLLM, where training finds them"),

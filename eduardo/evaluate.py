@@ -44,6 +44,7 @@ dialogues and scores that are in out_dir are kept.
 
 # Other tests: name → module with `main(argv, read_tutor)`. Each explains itself with --help.
 _OTHER_TESTS = {
+    "education_dialogue": "eduardo.evaluation.lessons.command",
     "middle_turn": "eduardo.evaluation.middle_turn.command",
     "students": "eduardo.evaluation.students.command",
     "external": "eduardo.evaluation.external.command",

@@ -79,7 +79,7 @@ def merge(
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        _write_model(checkpoint.path / "actor", draft)
+        write_model(checkpoint.path / "actor", draft)
         draft.rename(target)
         _write_card(run, target, checkpoint, reports)
     except OSError as error:
@@ -108,7 +108,8 @@ def find_checkpoint(run: Path, step: int | None) -> Checkpoint:
     return found
 
 
-def _write_model(actor: Path, target: Path) -> None:
+def write_model(actor: Path, target: Path) -> None:
+    """The model in a checkpoint's folder of shards, as a Hugging Face folder. Raises UserError."""
     if (actor / "model_world_size_1_rank_0.pt").is_file():
         _write_single_rank(actor, target)
         return

@@ -48,7 +48,7 @@ def test_r01_a_resumed_run_continues_the_same_sequence(step, seed):
 def test_r01_no_two_dialogues_of_a_run_share_a_seed_and_a_resumed_run_has_the_same_ones():
     def seeds(steps):
         return [
-            Sample(pair=pair(row), prompt=[], split="train", step=step, index=index).seed(42)
+            Sample(task=pair(row), prompt=[], split="train", step=step, index=index).seed(42)
             for step in steps
             for row in order().rows(step)
             for index in range(8)

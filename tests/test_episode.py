@@ -96,7 +96,7 @@ def pair():
 
 def sample(pair, *, index=0, step=1):
     prompt = tutor_prompt(pair, "compact", end_tag=END_TAG)
-    return Sample(pair=pair, prompt=prompt, split="train", step=step, index=index)
+    return Sample(task=pair, prompt=prompt, split="train", step=step, index=index)
 
 
 def policy(template, turns):

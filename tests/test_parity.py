@@ -198,7 +198,7 @@ async def test_training_and_evaluation_give_one_dialogue_the_same_numbers(
     settings = EpisodeSettings(
         recipe=WIDE, grader=GRADER, student=student, judge=judge, seed=42, run_dir=tmp_path, personas=None
     )
-    sample = Sample(pair=pair, prompt=prompt(pair), split="train", step=1, index=0)
+    sample = Sample(task=pair, prompt=prompt(pair), split="train", step=1, index=0)
     experience = await Classroom(settings, template).run(sample, sampled(template, script))
     [trained] = [d for path in (tmp_path / "dialogues").rglob("*.jsonl") for d in read_dialogues(path)]
 
@@ -233,7 +233,7 @@ async def evaluated(trained: ScoredDialogue, sample: Sample, settings: EpisodeSe
         writer.write(held)
     with Grader(GRADER) as grader:
         voids = await environment.score(
-            [SameChance(pair=sample.pair, prompt=sample.prompt, sample=0)],
+            [SameChance(pair=sample.task, prompt=sample.prompt, sample=0)],
             Student(shared_client(settings.student), WIDE),
             Judge(shared_client(settings.judge), WIDE.judge),
             grader,

@@ -42,6 +42,7 @@ def run(tmp_path):
                 "val_files": [str(tmp_path / "val.parquet")],
                 "train_batch_size": 4,
             },
+            "environment": {"shares": {"near_transfer": 1.0}},
             "actor_rollout_ref": {"model": {"path": str(model)}, "rollout": {"max_model_len": 2048}},
         }
     )
@@ -101,6 +102,18 @@ def test_other_problems_are_no_leak(run, tmp_path):
     row["extra_info"]["problem"] = text
     write_rows(tmp_path / "val.parquet", [row])
     assert check_leak(Subject(run, Knobs, dry_run=False)).status is Status.PASS
+
+
+def test_rows_of_another_environment_are_named_with_the_choice_that_trains_on_them(run):
+    run.environment.shares = {"education_dialogue": 1.0}
+    text = complaint(run)
+    assert "rows of near_transfer" in text
+    assert "environment=near_transfer or environment=mixed" in text
+
+
+def test_an_environment_without_enough_rows_for_a_step_is_named(run):
+    run.environment.shares = {"near_transfer": 0.5, "education_dialogue": 0.5}
+    assert "0 rows of education_dialogue, a step takes 2" in complaint(run)
 
 
 def test_a_missing_file_is_named_with_the_command_that_writes_it(run):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from eduardo.config.environments import EnvironmentSettings
 from eduardo.personas import persona_names
 from eduardo.planning.settings import PlanningSettings
 from eduardo.serving.settings import Servers
@@ -103,6 +104,7 @@ class PreflightSettings(Settings):
 
 
 class TrainSettings(Settings):
+    environment: EnvironmentSettings
     recipe: RecipeSettings
     grader: GraderSettings
     classroom: ClassroomSettings

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 from pydantic import ValidationError
 
+from eduardo.config.environments import split_batch
 from eduardo.config.keys import key_paths
 from eduardo.config.settings import TrainSettings
 from eduardo.errors import UserError
@@ -75,6 +76,7 @@ def first_problem(error: ValidationError) -> str:
 
 
 def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:
+    split_batch(config.environment.shares, config.data.train_batch_size)
     if settings.classroom.server.kind == "vllm_colocated" and config.trainer.nnodes > 1:
         raise UserError(
             f"classroom=vllm_colocated runs on one machine, but trainer.nnodes={config.trainer.nnodes}: serve student "

@@ -25,6 +25,7 @@ OPEN_MAPPINGS = (
     "classroom.server.env",
     "planning.architecture",
     "run.env",
+    "environment.shares",
     *(
         f"{servers}.{role}.env"
         for servers in ("servers", "classroom.server.servers")

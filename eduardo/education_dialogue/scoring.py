@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 
 from eduardo.education_dialogue.conversation import Conversation
 from eduardo.education_dialogue.preference import PreferenceJudge, preference_of
 from eduardo.education_dialogue.views import Lesson
 from eduardo.reward import length_decays
+from eduardo.scoring import Labels
 from eduardo.seeds import derive_seed
 from eduardo.settings import RecipeSettings
 from eduardo.types import (
@@ -21,10 +21,6 @@ from eduardo.types import (
     Transcript,
     Turn,
 )
-
-Labels = Mapping[str, str | int | float | bool | None]
-
-_ENDED_BY = {EndReason.TUTOR_ENDED: Speaker.TUTOR, EndReason.STUDENT_ENDED: Speaker.STUDENT}
 
 
 async def score_lesson(
@@ -50,7 +46,7 @@ async def score_lesson(
         comparisons = await judge.compare(
             conversation.background,
             # The reference has no scripted opener, so the lesson is shown without its own.
-            Lesson(turns=transcript.turns[1:], ended_by=_ENDED_BY.get(end_reason)),
+            Lesson(turns=transcript.turns[1:], ended_by=ended_by(transcript)),
             Lesson(turns=reference, ended_by=conversation.ended_by),
             seed=derive_seed(seed, "judge"),
         )
@@ -71,6 +67,12 @@ async def score_lesson(
         void_reason=void_reason,
         labels=dict(labels or {}),
     )
+
+
+def ended_by(transcript: Transcript) -> Speaker | None:
+    """Who closed the conversation; None when a limit did."""
+    closed = {EndReason.TUTOR_ENDED: Speaker.TUTOR, EndReason.STUDENT_ENDED: Speaker.STUDENT}
+    return closed.get(transcript.end_reason) if transcript.end_reason else None
 
 
 def preference_reward(transcript: Transcript, value: float, recipe: RecipeSettings) -> RewardBreakdown:

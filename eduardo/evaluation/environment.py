@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from eduardo import views
 from eduardo.answers import Grader
@@ -44,10 +44,29 @@ class Task:
         return derive_seed(run_seed, "evaluation", self.pair.id, self.sample)
 
 
-class Hold(Protocol):
-    """Holds the dialogue of a task: a tutor with the student, or a control. Raises EndpointError."""
+class Keyed(Protocol):
+    """A dialogue to be held, whatever it is about."""
 
-    async def __call__(self, task: Task, *, seed: int) -> Transcript: ...
+    @property
+    def key(self) -> tuple[str, int]: ...
+
+    def seed(self, run_seed: int) -> int: ...
+
+
+K = TypeVar("K", bound=Keyed)
+K_contra = TypeVar("K_contra", bound=Keyed, contravariant=True)
+
+
+class Holds(Protocol[K_contra]):
+    """Holds the dialogue of a task. Raises EndpointError."""
+
+    async def __call__(self, task: K_contra, /, *, seed: int) -> Transcript: ...
+
+
+class Hold(Protocol):
+    """The same about a problem: a tutor with the student, or a control."""
+
+    async def __call__(self, task: Task, /, *, seed: int) -> Transcript: ...
 
 
 def taught_by(make_tutor: TutorFactory, student: Learner, recipe: RecipeSettings) -> Hold:
@@ -67,25 +86,25 @@ def taught_by(make_tutor: TutorFactory, student: Learner, recipe: RecipeSettings
 
 
 async def roll_out(
-    tasks: Sequence[Task], hold: Hold, *, seed: int, file: Path, max_at_once: int, progress: Progress
+    tasks: Sequence[K], hold: Holds[K], *, seed: int, file: Path, max_at_once: int, progress: Progress
 ) -> Counter[str]:
     """Hold every dialogue that `file` does not hold yet.
 
     Failed ones are not written, so that a rerun tries again; returns why they failed.
     """
-    done = {key_of(d) for d in _existing(file)}
+    done = {key_of(d) for d in existing(file)}
 
-    async def work(task: Task) -> Iterable[ScoredDialogue]:
+    async def work(task: K) -> Iterable[ScoredDialogue]:
         try:
             transcript = await hold(task, seed=task.seed(seed))
         except EndpointUnavailable as error:
-            raise _Void(str(error)) from error
+            raise Void(str(error)) from error
         if transcript.end_reason is None or transcript.end_reason.is_failure:
-            raise _Void(f"{transcript.end_reason or 'unfinished'}: {transcript.error or 'no detail'}")
+            raise Void(f"{transcript.end_reason or 'unfinished'}: {transcript.error or 'no detail'}")
         return (_record(task, transcript),)
 
-    missing = _missing(tasks, done, progress)
-    return await _run_all(missing, work, file, max_at_once=max_at_once, progress=progress)
+    missing = missing_tasks(tasks, done, progress)
+    return await run_all(missing, work, file, max_at_once=max_at_once, progress=progress)
 
 
 async def score(
@@ -111,8 +130,8 @@ async def score(
     on_source = ungated.model_copy(
         update={"post_test": recipe.post_test.model_copy(update={"item": ItemKind.SOURCE.value})}
     )
-    held = {key_of(d): d for d in _existing(rollouts)}
-    num_records = Counter(key_of(d) for d in _existing(file))
+    held = {key_of(d): d for d in existing(rollouts)}
+    num_records = Counter(key_of(d) for d in existing(file))
     done = {key for key, number in num_records.items() if number >= len(ItemKind)}
 
     async def measure(task: Task) -> Iterable[ScoredDialogue]:
@@ -140,8 +159,8 @@ async def score(
         _require(transfer, source)
         return (transfer, source)
 
-    missing = _missing([task for task in tasks if task.key in held], done, progress)
-    return await _run_all(missing, measure, file, max_at_once=max_at_once, progress=progress)
+    missing = missing_tasks([task for task in tasks if task.key in held], done, progress)
+    return await run_all(missing, measure, file, max_at_once=max_at_once, progress=progress)
 
 
 def key_of(dialogue: ScoredDialogue) -> tuple[str, int]:
@@ -159,35 +178,35 @@ class _Known:
         return self._verdicts
 
 
-class _Void(Exception):
+class Void(Exception):
     """The dialogue could not be held or measured; the text says why."""
 
 
 def _require(*scored: ScoredDialogue) -> None:
-    """Raises _Void unless all were measured: the scorer lets a missing verdict pass where nothing is gated."""
+    """Raises Void unless all were measured: the scorer lets a missing verdict pass where nothing is gated."""
     for dialogue in scored:
         if dialogue.void_reason is not None:
-            raise _Void(dialogue.void_reason)
+            raise Void(dialogue.void_reason)
     decided = {verdict.criterion for verdict in scored[0].verdicts if verdict.decision is not None}
     undecided = [criterion for criterion in Criterion if criterion not in decided]
     if undecided:
         faults = {vote.fault for verdict in scored[0].verdicts for vote in verdict.votes if vote.fault}
         detail = "; ".join(sorted(faults)) or "no verdict came back"
-        raise _Void(f"judge: too few valid votes on {', '.join(undecided)} ({detail})")
+        raise Void(f"judge: too few valid votes on {', '.join(undecided)} ({detail})")
 
 
-def _record(task: Task, transcript: Transcript) -> ScoredDialogue:
-    labels: dict[str, str | int | float | bool | None] = {"sample": task.sample}
-    return ScoredDialogue(
-        pair_id=task.pair.id, transcript=transcript, void_reason=AWAITS_SCORING, labels=labels
-    )
+def _record(task: Keyed, transcript: Transcript) -> ScoredDialogue:
+    pair_id, sample = task.key
+    labels: dict[str, str | int | float | bool | None] = {"sample": sample}
+    return ScoredDialogue(pair_id=pair_id, transcript=transcript, void_reason=AWAITS_SCORING, labels=labels)
 
 
-def _existing(file: Path) -> list[ScoredDialogue]:
+def existing(file: Path) -> list[ScoredDialogue]:
+    """The dialogues in a file, none where there is no file."""
     return list(read_dialogues(file)) if file.exists() else []
 
 
-def _missing(tasks: Sequence[Task], done: Container[tuple[str, int]], progress: Progress) -> list[Task]:
+def missing_tasks(tasks: Sequence[K], done: Container[tuple[str, int]], progress: Progress) -> list[K]:
     """The tasks that are not done; the others count as progress at once."""
     missing = [task for task in tasks if task.key not in done]
     for _ in range(len(tasks) - len(missing)):
@@ -195,9 +214,9 @@ def _missing(tasks: Sequence[Task], done: Container[tuple[str, int]], progress: 
     return missing
 
 
-async def _run_all(
-    tasks: Sequence[Task],
-    work: Callable[[Task], Awaitable[Iterable[ScoredDialogue]]],
+async def run_all(
+    tasks: Sequence[K],
+    work: Callable[[K], Awaitable[Iterable[ScoredDialogue]]],
     file: Path,
     *,
     max_at_once: int,
@@ -211,11 +230,11 @@ async def _run_all(
     reasons: Counter[str] = Counter()
     with DialogueWriter(file) as writer:
 
-        async def one(task: Task) -> None:
+        async def one(task: K) -> None:
             async with slots:
                 try:
                     dialogues = await work(task)
-                except _Void as void:
+                except Void as void:
                     reasons[str(void)] += 1
                     return
             for dialogue in dialogues:

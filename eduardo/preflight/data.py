@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eduardo.config.environments import split_batch
 from eduardo.dataset import SCHEMA
 from eduardo.dataset.wording import masked_words
 from eduardo.dataset.wording_index import WordingIndex
@@ -26,11 +28,20 @@ def check_training_data(subject: Subject) -> Finding:
             f"data.train_files hold {num_rows} rows, fewer than data.train_batch_size={config.data.train_batch_size}: "
             "lower it or prepare more data"
         )
+    per_environment = _rows_by_environment(subject, "data.train_files")
+    for name, needed in _counts(subject).items():
+        if per_environment[name] < needed:
+            raise UserError(
+                f"data.train_files hold {per_environment[name]} rows of {name}, a step takes {needed}: lower "
+                "data.train_batch_size or its share, or prepare more data"
+            )
     return passed("training data", f"{num_rows} problems")
 
 
 def check_validation_data(subject: Subject) -> Finding:
-    return passed("validation data", f"{_check_files(subject, 'data.val_files', split='val')} problems")
+    num_rows = _check_files(subject, "data.val_files", split="val")
+    _rows_by_environment(subject, "data.val_files")
+    return passed("validation data", f"{num_rows} problems")
 
 
 def check_leak(subject: Subject) -> Finding:
@@ -58,6 +69,26 @@ def check_leak(subject: Subject) -> Finding:
 def _check_files(subject: Subject, key: str, *, split: str) -> int:
     """Number of rows."""
     return sum(_check_file(path, key=key, split=split) for path in _files(subject, key))
+
+
+def _counts(subject: Subject) -> dict[str, int]:
+    """How many rows of each environment a step takes."""
+    return split_batch(subject.config.environment.shares, subject.config.data.train_batch_size)
+
+
+def _rows_by_environment(subject: Subject, key: str) -> Counter[str]:
+    """Raises UserError for a row of an environment that the run does not train."""
+    counts, num_rows = _counts(subject), Counter[str]()
+    for path in _files(subject, key):
+        found = pq.read_table(path, columns=["data_source"])["data_source"].to_pylist()
+        others = sorted(set(found) - counts.keys())
+        if others:
+            raise UserError(
+                f"{key}: {path} holds rows of {others[0]}, but the run trains {' and '.join(counts)}; choose "
+                f"environment={others[0]} or environment=mixed, or name another file"
+            )
+        num_rows.update(found)
+    return num_rows
 
 
 def _files(subject: Subject, key: str) -> list[Path]:

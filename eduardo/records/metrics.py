@@ -11,12 +11,13 @@ from eduardo.types import (
     Decision,
     EndReason,
     PostTest,
+    Preference,
     RewardBreakdown,
     ScoredDialogue,
     Transcript,
     Turn,
     TurnFault,
-    Verdict,
+    Vote,
 )
 
 
@@ -28,7 +29,8 @@ def flat_metrics(dialogue: ScoredDialogue) -> dict[str, float | None]:
     return {
         "void": float(dialogue.is_void),
         **_reward_metrics(dialogue.reward),
-        **_judge_metrics(dialogue.verdicts, leak=bool(dialogue.detector)),
+        **_judge_metrics(dialogue),
+        **_preference_metrics(dialogue.preference),
         **_dialogue_metrics(dialogue.transcript),
         **_post_test_metrics(dialogue.post_test),
     }
@@ -37,21 +39,25 @@ def flat_metrics(dialogue: ScoredDialogue) -> dict[str, float | None]:
 def _reward_metrics(reward: RewardBreakdown | None) -> dict[str, float | None]:
     parts = RewardBreakdown().parts if reward is None else reward.parts
     tested = reward if reward is not None and reward.post is not None else None
+    decayed = reward if reward is not None and not (reward.gated and reward.post is None) else None
     return {
         "reward": None if reward is None else reward.total,
         **{f"reward_{name}": None if reward is None else value for name, value in parts.items()},
         "delta": None if tested is None else tested.gain,
         "pre": None if tested is None else tested.pre,
         "post": None if tested is None else tested.post,
-        "decay_visible": None if tested is None else tested.decay_visible,
-        "decay_thinking": None if tested is None else tested.decay_thinking,
+        "decay_visible": None if decayed is None else decayed.decay_visible,
+        "decay_thinking": None if decayed is None else decayed.decay_thinking,
         "gated": None if reward is None else float(reward.gated),
     }
 
 
-def _judge_metrics(verdicts: Sequence[Verdict], *, leak: bool) -> dict[str, float | None]:
+def _judge_metrics(dialogue: ScoredDialogue) -> dict[str, float | None]:
+    verdicts, leak = dialogue.verdicts, bool(dialogue.detector)
     decisions = {verdict.criterion: verdict.decision for verdict in verdicts}
     votes = [vote for verdict in verdicts for vote in verdict.votes]
+    if dialogue.preference is not None:
+        votes = [vote for comparison in dialogue.preference.comparisons for vote in comparison.votes]
     handover = decisions.get(Criterion.NO_HANDOVER)
     return {
         **{
@@ -59,9 +65,24 @@ def _judge_metrics(verdicts: Sequence[Verdict], *, leak: bool) -> dict[str, floa
         },
         "num_votes": float(len(votes)),
         "num_lost_votes": float(sum(1 for vote in votes if vote.decision is None)),
-        "detector_leak": float(leak),
+        "detector_leak": None if dialogue.preference is not None else float(leak),
         "detector_agrees": None if handover is None else float(leak == (handover is Decision.REJECT)),
     }
+
+
+def _preference_metrics(preference: Preference | None) -> dict[str, float | None]:
+    """The preference, and how far its two orders are apart: what the judge owes to position alone."""
+    measured = preference if preference is not None and preference.value is not None else None
+    shares = [_accepting_share(c.votes) for c in measured.comparisons] if measured else []
+    return {
+        "preference": None if measured is None else measured.value,
+        "preference_order_gap": None if measured is None else max(shares) - min(shares),
+    }
+
+
+def _accepting_share(votes: Sequence[Vote]) -> float:
+    decisions = [vote.decision for vote in votes if vote.decision is not None]
+    return decisions.count(Decision.ACCEPT) / len(decisions)
 
 
 def _dialogue_metrics(transcript: Transcript) -> dict[str, float | None]:

@@ -9,7 +9,7 @@ Rows = Sequence[Mapping[str, float]]
 
 PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Reward", (("reward_total", "mean reward"),)),
-    ("Learning gain Δ", (("delta", "Δ of tested dialogues"),)),
+    ("Learning gain Δ", (("delta", "Δ of tested dialogues"), ("preference", "preference over the data set"))),
     (
         "Rejected by the judge",
         (("rejected_no_handover", "leak"), ("rejected_factual_correctness", "teaching")),
@@ -39,12 +39,15 @@ def draw_curves(rows: Rows, path: Path) -> None:
     figure, axes = pyplot.subplots(2, 3, figsize=(13, 6.5), layout="constrained")
     for axis, (title, curves) in zip(axes.flat, PANELS, strict=True):
         for key, label in curves:
+            if not any(f"dialogue/{key}" in row for row in rows):
+                continue  # a number of the other environment
             line = axis.plot(*_series(rows, f"dialogue/{key}"), label=label, linewidth=1.4)[0]
             axis.plot(*_series(rows, f"val/{key}"), "o", color=line.get_color(), markersize=4)
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("step", fontsize=8)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8)
+        if axis.lines:
+            axis.legend(fontsize=8)
     figure.suptitle("lines: training, dots: validation", fontsize=9)
     tmp = path.with_suffix(".tmp.png")
     figure.savefig(tmp, dpi=110)

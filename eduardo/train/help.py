@@ -8,6 +8,7 @@ a judge looks for handed-over answers and errors, and DPPO on verl learns from t
 Without arguments it trains the tiny tutor in the embedded classroom on two CPU cores.
 
 choices (configs/), one of each:
+  environment=near_transfer|education_dialogue|mixed      docs/data.md tells about lessons and mixed runs
   recipe=embedded|paper        what a dialogue is and what it earns; also chooses training=
   training=embedded|paper      batch, learning rate, divergence bounds, epochs
   model=tiny|smollm2|qwen3_5_4b|qwen3_5_9b|qwen3_14b|qwen3_8_27b

@@ -10,6 +10,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from eduardo.config.environments import NAMES
+
 Metrics = Mapping[str, float]
 
 
@@ -91,8 +93,20 @@ def duration(seconds: float) -> str:
 
 
 def _summary(metrics: Metrics, prefix: str) -> str:
+    """All numbers of one environment; of several, each under its name."""
+    parts = [name for name in NAMES if f"{prefix}/{name}/void_share" in metrics]
+    if not parts:
+        return _numbers(metrics, prefix)
+    return "  |  ".join(f"{name}: {_numbers(metrics, f'{prefix}/{name}')}" for name in parts)
+
+
+def _numbers(metrics: Metrics, prefix: str) -> str:
     reward, delta = metrics.get(f"{prefix}/reward_total"), metrics.get(f"{prefix}/delta")
     leak, void = metrics.get(f"{prefix}/rejected_no_handover"), metrics[f"{prefix}/void_share"]
+    if f"{prefix}/preference" in metrics and delta is None:
+        ended = metrics.get(f"{prefix}/ended_tutor_ended")
+        preference = _percent(metrics[f"{prefix}/preference"])
+        return f"reward {_number(reward)}  preferred {preference}  ended {_percent(ended)}  void {_percent(void)}"
     return f"reward {_number(reward)}  Δ {_number(delta)}  leaks {_percent(leak)}  void {_percent(void)}"
 
 

@@ -7,7 +7,7 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,10 +66,29 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self.status.unlink(missing_ok=True)
             write_text(self.config, OmegaConf.to_yaml(config))
-            manifest = {**self._history(), **_manifest(config, settings)}
-            write_text(self.path / "manifest.json", json.dumps(manifest, indent=1))
+            self.write_manifest(
+                seed=settings.run.seed,
+                data_files=[*config.data.train_files, *config.data.val_files],
+                model=str(config.actor_rollout_ref.model.path),
+            )
         except OSError as error:
             raise UserError(f"run.dir: cannot write to {self.path}: {error.strerror or error}") from None
+
+    def write_manifest(self, *, seed: int, data_files: Sequence[str], model: str) -> None:
+        """What the run is made of, with the record of its earlier starts."""
+        manifest = {
+            **self._history(),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": sys.argv,
+            "seed": seed,
+            "git": _git_revision(),
+            "data": {name: _sha256(Path(name)) for name in data_files},
+            "model": model,
+            "packages": {name: installed_version(name) for name in PACKAGES},
+            "python": platform.python_version(),
+            "machine": platform.platform(),
+        }
+        write_text(self.path / "manifest.json", json.dumps(manifest, indent=1))
 
     def _history(self) -> dict[str, Any]:
         """When the run was started before: a resumed run keeps the record of its earlier parts."""
@@ -85,24 +104,6 @@ def write_text(path: Path, text: str) -> None:
     tmp = path.with_name(path.name + ".tmp")
     tmp.write_text(text, encoding="utf-8")
     tmp.replace(path)
-
-
-def _manifest(config: DictConfig, settings: TrainSettings) -> dict[str, Any]:
-    return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
-        "seed": settings.run.seed,
-        "git": _git_revision(),
-        "data": {name: _sha256(Path(name)) for name in _data_files(config)},
-        "model": str(config.actor_rollout_ref.model.path),
-        "packages": {name: installed_version(name) for name in PACKAGES},
-        "python": platform.python_version(),
-        "machine": platform.platform(),
-    }
-
-
-def _data_files(config: DictConfig) -> Iterable[str]:
-    return [*config.data.train_files, *config.data.val_files]
 
 
 def _sha256(path: Path) -> str:

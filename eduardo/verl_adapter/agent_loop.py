@@ -14,15 +14,15 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetr
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from eduardo.chat_template import ChatTemplate
-from eduardo.dataset import from_row
+from eduardo.dataset.rows import AGENT_NAME
+from eduardo.education_dialogue.rows import AGENT_NAME as LESSON_AGENT_NAME
 from eduardo.errors import EndpointUnavailable
 from eduardo.seeds import derive_seed
 from eduardo.tutor import Generation
 from eduardo.types import FinishReason
 from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Experience, Sample
 from eduardo.verl_adapter.stop import request_stop
-
-AGENT_NAME = "eduardo_tutor"
+from eduardo.verl_adapter.tasks import task_of
 
 _classrooms: dict[Path, Classroom] = {}  # of this worker process; one entry per run
 
@@ -73,8 +73,12 @@ class _RolloutServer:
 
 
 @register(AGENT_NAME)
+@register(LESSON_AGENT_NAME)
 class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
-    """One instance per dialogue, as verl makes them; what dialogues share is the process's `Classroom`."""
+    """One instance per dialogue, as verl makes them; what dialogues share is the process's `Classroom`.
+
+    Rows of both environments come here under names of their own.
+    """
 
     def __init__(
         self, trainer_config: Any, server_manager: Any, tokenizer: Any, data_config: Any, **_: Any
@@ -90,7 +94,7 @@ class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
     ) -> AgentLoopOutput:
         run_dir = Path(self.config.run.dir)
         sample = Sample(
-            pair=from_row(row),
+            task=task_of(row),
             prompt=[{"role": m["role"], "content": m["content"]} for m in row["raw_prompt"]],
             split="val" if is_validation else "train",
             step=int(row["global_steps"]),
@@ -103,7 +107,7 @@ class TutorAgentLoop(AgentLoopBase):  # type: ignore[misc]
             started = time.monotonic()
             experience = await classroom.run(sample, server.generate)
         except Exception as error:  # whatever is wrong here would be wrong for every dialogue: end the run
-            request_stop(run_dir, f"dialogue about {sample.pair.id}: {error!r}", failed=True)
+            request_stop(run_dir, f"dialogue about {sample.task.id}: {error!r}", failed=True)
             raise
         return _as_verl_output(experience, server, elapsed_s=time.monotonic() - started)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eduardo.errors import UserError
@@ -64,9 +64,70 @@ class DataOrder:
 
     def check_state(self, state: dict[str, int | str], step: int) -> None:
         """Raises UserError when this data, seed or batch size is not the one that the checkpoint was made with."""
-        for key, mine in self.state(step).items():
-            if state.get(key) != mine:
-                raise UserError(
-                    f"cannot resume: {key.replace('_', ' ')} of the training data is {mine}, the checkpoint has "
-                    f"{state.get(key)}; restore the data and settings, or start afresh with another run.dir"
-                )
+        _check_state(self.state(step), state)
+
+
+class MixedOrder:
+    """Several environments in one run, each with an order of its own and a fixed number of problems per step."""
+
+    def __init__(
+        self,
+        rows_by_environment: Mapping[str, Sequence[tuple[int, str]]],
+        counts: Mapping[str, int],
+        *,
+        seed: int,
+    ) -> None:
+        """`rows_by_environment`: (row number, id) of each environment's rows; `counts`: its problems per step."""
+        self._numbers = {name: [number for number, _ in rows] for name, rows in rows_by_environment.items()}
+        self._orders = {
+            name: DataOrder(
+                [row_id for _, row_id in rows],
+                batch_size=counts[name],
+                seed=derive_seed(seed, "environment", name),
+            )
+            for name, rows in rows_by_environment.items()
+        }
+
+    def rows(self, step: int) -> list[int]:
+        """Row numbers of the batch of `step`. An environment with few rows repeats them more often."""
+        return [self._numbers[name][row] for name, order in self._orders.items() for row in order.rows(step)]
+
+    def state(self, step: int) -> dict[str, int | str]:
+        """What a checkpoint of `step` keeps to prove that a resumed run sees the same data."""
+        return {
+            f"{name}_{key}": v for name, order in self._orders.items() for key, v in order.state(step).items()
+        }
+
+    def check_state(self, state: dict[str, int | str], step: int) -> None:
+        """Raises UserError when this data, seed or batch size is not the one that the checkpoint was made with."""
+        _check_state(self.state(step), state)
+
+
+def make_order(
+    rows: Sequence[tuple[str, str]], counts: Mapping[str, int], *, seed: int
+) -> DataOrder | MixedOrder:
+    """The order of `rows`, (id, environment) each; `counts`: problems of each environment in a step.
+
+    Raises UserError for a row of an environment without a share, and where rows do not suffice.
+    """
+    others = sorted({environment for _, environment in rows} - counts.keys())
+    if others:
+        raise UserError(
+            f"training data: there are rows of {others[0]}, which has no share in environment.shares"
+        )
+    ids = [row_id for row_id, _ in rows]
+    if len(counts) == 1:
+        return DataOrder(ids, batch_size=sum(counts.values()), seed=seed)
+    by_environment: dict[str, list[tuple[int, str]]] = {name: [] for name in counts}
+    for number, (row_id, environment) in enumerate(rows):
+        by_environment[environment].append((number, row_id))
+    return MixedOrder(by_environment, counts, seed=seed)
+
+
+def _check_state(mine: Mapping[str, int | str], saved: Mapping[str, int | str]) -> None:
+    for key, value in mine.items():
+        if saved.get(key) != value:
+            raise UserError(
+                f"cannot resume: {key.replace('_', ' ')} of the training data is {value}, the checkpoint has "
+                f"{saved.get(key)}; restore the data and settings, or start afresh with another run.dir"
+            )

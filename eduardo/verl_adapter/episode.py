@@ -15,21 +15,26 @@ from omegaconf import DictConfig, OmegaConf
 
 from eduardo.answers import Grader
 from eduardo.chat_template import ChatTemplate, Message
-from eduardo.dialogue import run_dialogue
+from eduardo.dialogue import Tutor, run_dialogue
+from eduardo.education_dialogue.conversation import Conversation
+from eduardo.education_dialogue.lesson import LessonStudent, hold_lesson
+from eduardo.education_dialogue.preference import PreferenceJudge
+from eduardo.education_dialogue.scoring import score_lesson
 from eduardo.errors import EndpointUnavailable
 from eduardo.judge import Judge, Rubric, RubricJudge, mean_score
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
 from eduardo.personas import draw_persona
 from eduardo.records import DialogueWriter, flat_metrics
-from eduardo.scoring import score_dialogue
+from eduardo.scoring import Labels, score_dialogue
 from eduardo.seeds import derive_seed
 from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings, RubricSettings
 from eduardo.student import Student
 from eduardo.tutor import Generate, TokenTutor
 from eduardo.types import ScoredDialogue, Transcript, TransferPair
 from eduardo.verl_adapter.dialogue_files import part_file
-from eduardo.verl_adapter.metrics import REWARD
+from eduardo.verl_adapter.metrics import ENVIRONMENT, REWARD
+from eduardo.verl_adapter.tasks import Task, environment_index
 from eduardo.verl_adapter.traffic import Traffic
 from eduardo.views import opener
 
@@ -68,18 +73,18 @@ class Sample:
     Validation keeps its seeds over steps, so that two validations differ by the policy alone.
     """
 
-    pair: TransferPair
+    task: Task
     prompt: list[Message]  # system and opener, as in the parquet row
     split: str  # train | val
     step: int
-    index: int  # among the dialogues about this problem in this step
+    index: int  # among the dialogues about this task in this step
 
     def seed(self, run_seed: int) -> int:
-        return derive_seed(run_seed, self.split, self._step, self.pair.id, self.index)
+        return derive_seed(run_seed, self.split, self._step, self.task.id, self.index)
 
     def group_seed(self, run_seed: int) -> int:
-        """The same for all dialogues about this problem in this step."""
-        return derive_seed(run_seed, "group", self.split, self._step, self.pair.id)
+        """The same for all dialogues about this task in this step."""
+        return derive_seed(run_seed, "group", self.split, self._step, self.task.id)
 
     @property
     def _step(self) -> int:
@@ -108,6 +113,7 @@ class Classroom:
         to_student, to_judge = shared_client(settings.student), shared_client(settings.judge)
         self._student = Student(to_student, settings.recipe)
         self._judge = Judge(to_judge, settings.recipe.judge)
+        self._preference_judge = PreferenceJudge(to_judge, settings.recipe)
         self._traffic = Traffic(student=to_student, judge=to_judge)
         self._rubric_judge = _rubric_judge(settings.rubric)
         self._grader = Grader(settings.grader)
@@ -119,39 +125,61 @@ class Classroom:
 
     async def run(self, sample: Sample, generate: Generate) -> Experience:
         """Hold, score and record one dialogue. The record is on disk before its reward leaves this function."""
-        recipe, seed = self._settings.recipe, sample.seed(self._settings.seed)
-        persona = self._persona(sample)
-        limits = recipe.dialogue
+        limits, seed = self._settings.recipe.dialogue, sample.seed(self._settings.seed)
         ledger = TokenLedger(self._template, sample.prompt, max_response_tokens=limits.response_tokens)
-        transcript = await run_dialogue(
-            sample.pair.source.problem,
-            opener=opener(sample.pair.source.problem),
-            tutor=TokenTutor(self._template, ledger, generate, turn_tokens=limits.tutor_turn_tokens),
-            student=self._student if persona is None else self._acting(persona),
-            settings=limits,
+        tutor = TokenTutor(self._template, ledger, generate, turn_tokens=limits.tutor_turn_tokens)
+        labels: Labels = {"split": sample.split, "step": sample.step, "sample": sample.index, "seed": seed}
+        ratings: dict[str, float | None] = {}
+        if isinstance(sample.task, Conversation):
+            scored = await self._give_lesson(sample.task, tutor, seed=seed, labels=labels)
+        else:
+            scored, ratings = await self._tutor_problem(sample.task, sample, tutor, seed=seed, labels=labels)
+        ledger.check()
+        await asyncio.to_thread(self._writer(sample).write, scored)
+        further = {**self._no_ratings(), **ratings, **self._traffic.take()}
+        return _experience(ledger, scored, {**further, ENVIRONMENT: environment_index(sample.task)})
+
+    async def _give_lesson(
+        self, conversation: Conversation, tutor: Tutor, *, seed: int, labels: Labels
+    ) -> ScoredDialogue:
+        recipe = self._settings.recipe
+        transcript = await hold_lesson(
+            conversation.background,
+            tutor=tutor,
+            student=LessonStudent(
+                shared_client(self._settings.student), recipe.dialogue, conversation.background
+            ),
+            settings=recipe.dialogue,
             seed=seed,
         )
-        ledger.check()
+        return await score_lesson(
+            conversation, transcript, judge=self._preference_judge, recipe=recipe, seed=seed, labels=labels
+        )
+
+    async def _tutor_problem(
+        self, pair: TransferPair, sample: Sample, tutor: Tutor, *, seed: int, labels: Labels
+    ) -> tuple[ScoredDialogue, dict[str, float | None]]:
+        recipe, persona = self._settings.recipe, self._persona(sample)
+        transcript = await run_dialogue(
+            pair.source.problem,
+            opener=opener(pair.source.problem),
+            tutor=tutor,
+            student=self._student if persona is None else self._acting(persona),
+            settings=recipe.dialogue,
+            seed=seed,
+        )
         ratings = await self._rate(sample, transcript, seed=seed)
         scored = await score_dialogue(
-            sample.pair,
+            pair,
             transcript,
             student=self._student,
             judge=self._judge,
             grader=self._grader,
             recipe=recipe,
             seed=seed,
-            labels={
-                "split": sample.split,
-                "step": sample.step,
-                "sample": sample.index,
-                "seed": seed,
-                **({} if persona is None else {"persona": persona}),
-                **ratings,
-            },
+            labels={**labels, **({} if persona is None else {"persona": persona}), **ratings},
         )
-        await asyncio.to_thread(self._writer(sample).write, scored)
-        return _experience(ledger, scored, {**ratings, **self._traffic.take()})
+        return scored, ratings
 
     async def _rate(self, sample: Sample, transcript: Transcript, *, seed: int) -> dict[str, float | None]:
         """`rubric_NAME` → score of a validation dialogue, None where there is none. No key without a rubric judge."""
@@ -160,7 +188,7 @@ class Classroom:
             return {}
         end = transcript.end_reason
         if sample.split != "val" or end is None or end.is_failure:
-            return {f"rubric_{rubric}": None for rubric in Rubric}
+            return self._no_ratings()
 
         async def rated(rubric: Rubric) -> float | None:
             try:
@@ -173,6 +201,9 @@ class Classroom:
 
         scores = await asyncio.gather(*map(rated, Rubric))
         return {f"rubric_{rubric}": score for rubric, score in zip(Rubric, scores, strict=True)}
+
+    def _no_ratings(self) -> dict[str, float | None]:
+        return {} if self._rubric_judge is None else {f"rubric_{rubric}": None for rubric in Rubric}
 
     def _persona(self, sample: Sample) -> str | None:
         """One for all dialogues that are compared with each other; None where none is asked for."""

@@ -9,6 +9,7 @@ import time
 import psutil
 
 RUN_ID_VARIABLE = "EDUARDO_RUN_ID"
+COMMAND_PID_VARIABLE = "EDUARDO_COMMAND_PID"  # of the command that a warm start ends with
 PATIENCE_S = 20.0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 VOID = "void"
 REWARD = "reward_total"
 LOST_VOTES = "num_lost_votes"
+ENVIRONMENT = "environment"  # number of the dialogue's environment, no measurement
 
 DialogueNumbers = Mapping[str, float | None]  # of `eduardo.records.flat_metrics`; None: not measured
 
@@ -24,7 +25,7 @@ def step_metrics(dialogues: Sequence[DialogueNumbers], *, num_expected: int, pre
     """
     valid = [numbers for numbers in dialogues if not is_void(numbers)]
     columns = {key: [v for d in valid if (v := d[key]) is not None] for key in (valid[0] if valid else {})}
-    measured = {key: values for key, values in columns.items() if key != VOID and values}
+    measured = {key: values for key, values in columns.items() if key not in (VOID, ENVIRONMENT) and values}
     means = {f"{prefix}/{key}": statistics.fmean(values) for key, values in measured.items()}
     if len(rewards := measured.get(REWARD, [])) > 1:
         means[f"{prefix}/reward_std"] = statistics.stdev(rewards)
@@ -36,6 +37,22 @@ def step_metrics(dialogues: Sequence[DialogueNumbers], *, num_expected: int, pre
         f"{prefix}/void_share": num_void / num_expected,
         f"{prefix}/sum_lost_votes": sum(d.get(LOST_VOTES) or 0.0 for d in dialogues),
     }
+
+
+def metrics_by_environment(
+    dialogues: Sequence[DialogueNumbers], environments: Sequence[str], *, prefix: str
+) -> dict[str, float]:
+    """`PREFIX/ENVIRONMENT/...` for each of the environments that came up, beside what is common to all.
+
+    `environments` are named by their number. Dialogues that never came back belong to none: they are counted in
+    the whole only.
+    """
+    numbers: dict[str, float] = {}
+    for index, name in enumerate(environments):
+        own = [dialogue for dialogue in dialogues if dialogue[ENVIRONMENT] == index]
+        if own:
+            numbers |= step_metrics(own, num_expected=len(own), prefix=f"{prefix}/{name}")
+    return numbers
 
 
 def logprob_gap(trainer: Any, rollout: Any, mask: Any) -> dict[str, float]:

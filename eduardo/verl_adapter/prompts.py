@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from eduardo.chat_template import ChatTemplate
-from eduardo.dataset import from_row
 from eduardo.errors import UserError
+from eduardo.verl_adapter.tasks import id_of
 
 
 def check_prompts(rows: Iterable[Mapping[str, Any]], template: ChatTemplate, *, limit: int) -> None:
@@ -16,6 +16,6 @@ def check_prompts(rows: Iterable[Mapping[str, Any]], template: ChatTemplate, *, 
         num_tokens = len(template.encode_prompt(row["prompt"]))
         if num_tokens > limit:
             raise UserError(
-                f"row {from_row(row).id}: its prompt has {num_tokens} tokens, recipe.dialogue.prompt_tokens allows "
+                f"row {id_of(row)}: its prompt has {num_tokens} tokens, recipe.dialogue.prompt_tokens allows "
                 f"{limit}: raise it or leave the row out"
             )

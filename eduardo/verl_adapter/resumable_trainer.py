@@ -16,10 +16,11 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 
 from eduardo.chat_template import ChatTemplate
-from eduardo.dataset import from_row
+from eduardo.config.environments import split_batch
 from eduardo.verl_adapter import checkpoints, dialogue_files
-from eduardo.verl_adapter.data_order import DataOrder
+from eduardo.verl_adapter.data_order import make_order
 from eduardo.verl_adapter.prompts import check_prompts
+from eduardo.verl_adapter.tasks import environment_of, id_of
 
 log = logging.getLogger("eduardo.trainer")
 
@@ -49,8 +50,11 @@ class ResumableTrainer(PPOTrainerSync):  # type: ignore[misc]
         log.info("chat template: %s", template.report)
         for dataset in (self.train_dataset, self.val_dataset):
             check_prompts(dataset.dataframe, template, limit=self.config.recipe.dialogue.prompt_tokens)
-        ids = [from_row(row).id for row in self.train_dataset.dataframe]
-        self.order = DataOrder(ids, batch_size=self.config.data.train_batch_size, seed=self.run.seed)
+        self.order = make_order(
+            [(id_of(row), environment_of(row)) for row in self.train_dataset.dataframe],
+            split_batch(self.config.environment.shares, self.config.data.train_batch_size),
+            seed=self.run.seed,
+        )
 
     def _next_train_batch(self, num_prompts: int | None = None) -> TensorDict:
         """The batch of the current step, whatever was trained before in this process."""
@@ -62,8 +66,7 @@ class ResumableTrainer(PPOTrainerSync):  # type: ignore[misc]
         return tensors
 
     def _uid(self, row: dict[str, Any]) -> str:
-        pair_id = from_row(row).id
-        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.run.seed}/{self.global_steps}/{pair_id}"))
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.run.seed}/{self.global_steps}/{id_of(row)}"))
 
     # -- checkpoints --------------------------------------------------------------------------------------------
 

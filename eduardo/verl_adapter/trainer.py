@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import ray
@@ -16,6 +17,7 @@ from verl.workers.engine_workers import ActorRolloutRefWorker
 from verl.workers.rollout.replica import RolloutReplicaRegistry
 from verl.workers.utils.padding import response_from_nested
 
+from eduardo.config.environments import NAMES
 from eduardo.verl_adapter import advantage, dialogue_files, metrics
 from eduardo.verl_adapter.journal import METRICS_FILE, MetricsJournal
 from eduardo.verl_adapter.resumable_trainer import ResumableTrainer
@@ -109,7 +111,7 @@ class TutorTrainer(ResumableTrainer):
 
     def _step_metrics(self, dialogues: list[metrics.DialogueNumbers], into: dict[str, Any]) -> None:
         num_expected = self.config.data.train_batch_size * self.config.actor_rollout_ref.rollout.n
-        numbers = metrics.step_metrics(dialogues, num_expected=num_expected, prefix="dialogue")
+        numbers = self._dialogue_metrics(dialogues, num_expected, prefix="dialogue")
         into.update(numbers)
         share, limit = numbers["dialogue/void_share"], self.config.recipe.faults.max_void_share
         if share > limit:
@@ -119,6 +121,14 @@ class TutorTrainer(ResumableTrainer):
                 f"allows {limit:.0%}; why is in {dialogue_files.step_file(self.run_dir, 'train', self.global_steps)}",
                 failed=True,
             )
+
+    def _dialogue_metrics(
+        self, dialogues: Sequence[metrics.DialogueNumbers], num_expected: int, *, prefix: str
+    ) -> dict[str, float]:
+        numbers = metrics.step_metrics(dialogues, num_expected=num_expected, prefix=prefix)
+        if len(self.config.environment.shares) > 1:
+            numbers |= metrics.metrics_by_environment(dialogues, NAMES, prefix=prefix)
+        return numbers
 
     @staticmethod
     def _reward_infos(batch: KVBatchMeta) -> list[metrics.DialogueNumbers]:
@@ -174,7 +184,7 @@ class TutorTrainer(ResumableTrainer):
         infos = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         dialogue_files.join_parts(self.run_dir, "val", self.global_steps)
         num_expected = len(self.val_dataset) * self.config.actor_rollout_ref.rollout.val_kwargs.n
-        return metrics.step_metrics(infos, num_expected=num_expected, prefix="val")
+        return self._dialogue_metrics(infos, num_expected, prefix="val")
 
     def _save_checkpoint(self) -> None:
         self._watchdog.beat("a checkpoint was written")

@@ -9,8 +9,12 @@ from typing import Any
 import msgspec
 
 from eduardo import views
+from eduardo.education_dialogue import views as education_views
+from eduardo.education_dialogue.conversation import Background
+from eduardo.education_dialogue.scoring import ended_by
+from eduardo.education_dialogue.views import Lesson
 from eduardo.personas import PLAIN, persona_names
-from eduardo.types import Criterion, PostTest, RewardBreakdown, ScoredDialogue, Turn
+from eduardo.types import Criterion, PostTest, Preference, RewardBreakdown, ScoredDialogue, Transcript, Turn
 
 Data = dict[str, Any]
 
@@ -26,6 +30,7 @@ def dialogue_data(dialogue: ScoredDialogue, twin: ScoredDialogue | None = None) 
         "end_reason": transcript.end_reason and transcript.end_reason.value,
         "error": transcript.error,
         "verdicts": msgspec.to_builtins(dialogue.verdicts),
+        "preference": dialogue.preference and _preference(dialogue.preference),
         "detector": list(dialogue.detector),
         "tests": [_post_test(test) for test in tests],
         "reward": dialogue.reward and _reward(dialogue.reward),
@@ -40,6 +45,8 @@ def views_data(dialogue: ScoredDialogue) -> Data:
     `masked` is None when no post-test was posed.
     """
     transcript, test = dialogue.transcript, dialogue.post_test
+    if dialogue.preference is not None:
+        return _lesson_views(transcript, dialogue.preference)
     return {
         "student": views.student_view(transcript, persona=_persona(dialogue)),
         "masked": test and views.post_test_view(transcript, test.item.problem, mask_tutor=test.masked),
@@ -51,6 +58,27 @@ def _persona(dialogue: ScoredDialogue) -> str:
     """The student's; a record may be from a version with personas that are unknown here."""
     name = dialogue.labels.get("persona")
     return name if isinstance(name, str) and name in persona_names() else PLAIN
+
+
+def _preference(preference: Preference) -> Data:
+    """Value and votes; a vote that accepts prefers the dialogue over the reference."""
+    return {
+        "value": preference.value,
+        "background": preference.background,
+        "comparisons": msgspec.to_builtins(preference.comparisons),
+    }
+
+
+def _lesson_views(transcript: Transcript, preference: Preference) -> Data:
+    background = Background(**preference.background)
+    lesson = Lesson(turns=transcript.turns[1:], ended_by=ended_by(transcript))
+    reference = Lesson(turns=preference.reference, ended_by=preference.reference_ended_by)
+    return {
+        # The end tag is a setting that records do not keep; this is the recipe's.
+        "student": education_views.student_view(transcript, background, end_tag="<end_of_conversation>"),
+        "masked": None,
+        "judge": {"preference": education_views.preference_view(background, lesson, reference)},
+    }
 
 
 def _turn(turn: Turn) -> Data:

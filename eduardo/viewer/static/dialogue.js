@@ -14,7 +14,7 @@ export const VIEWS = [
 /** The turns or messages of one view. */
 export function spoken(data, view, terms = []) {
   if (view === "tutor") return transcript(data, terms);
-  const chat = view === "student" || view === "masked" ? data.views[view] : data.views.judge[view];
+  const chat = view === "student" || view === "masked" ? data.views[view] : (data.views.judge[view] ?? data.views.judge.preference);
   if (!chat) return h("p", { class: "soft" }, "No post-test was posed in this dialogue.");
   return h(
     "ol",

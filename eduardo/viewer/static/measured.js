@@ -9,8 +9,10 @@ export function measured(data) {
   const known = { problem: data.pair, ended: label(data.end_reason), ...data.labels };
   const title = data.tests.length > 1 ? "Post-tests" : "Post-test";
   return [
-    data.reward ? section("Reward", waterfall(data.reward), rewardNote(data.reward)) : null,
-    section("Verdicts", verdicts(data), detector(data.detector)),
+    data.reward ? section("Reward", waterfall(data.reward), rewardNote(data.reward, data.preference)) : null,
+    data.preference
+      ? section("Preference", preference(data.preference))
+      : section("Verdicts", verdicts(data), detector(data.detector)),
     data.tests.length ? section(title, data.tests.map(postTest)) : null,
     data.turns.some((turn) => turn.tokens) ? section("Tokens per turn", turnTokens(data.turns), tokenKeys()) : null,
     section("Labels", labels(known)),
@@ -36,11 +38,13 @@ function tokenKeys() {
   return h("p", { class: "small soft" }, keys);
 }
 
-function rewardNote(reward) {
+function rewardNote(reward, preferred) {
   const { pre, post, decay_visible: visible, decay_thinking: thinking } = reward;
   const tested = `Solve rate ${fixed(pre)} cold, ${fixed(post)} after the dialogue.`;
   const decays = ` Length decay × ${fixed(visible)} visible, × ${fixed(thinking)} thinking.`;
-  const text = post === null ? "Gated: no post-test, so no gain." : tested;
+  const compared = "The judge's preference over the data set's own conversation, the mean of both orders.";
+  const gated = "Gated: no post-test, so no gain.";
+  const text = preferred ? compared : post === null ? gated : tested;
   return h("p", { class: "small soft" }, text, visible < 1 || thinking < 1 ? decays : "");
 }
 
@@ -56,6 +60,20 @@ function verdicts(data) {
     const votes = h("ul", { class: "votes" }, verdict.votes.map(vote));
     return h("div", { class: "verdict" }, titled(label(verdict.criterion), badge), votes);
   });
+}
+
+/** Votes on a lesson against the data set's own conversation, shown in either order. */
+function preference({ background, comparisons }) {
+  const told = `Student: ${background.student_preference} ${background.student_reaction}`;
+  const orders = comparisons.map(({ dialogue_first: first, votes }) =>
+    h(
+      "div",
+      { class: "verdict" },
+      titled(first ? "Shown before the reference" : "Shown after the reference", ""),
+      h("ul", { class: "votes" }, votes.map(vote)),
+    ),
+  );
+  return [h("p", { class: "small soft" }, told), orders.length ? orders : h("p", { class: "soft" }, "Not judged.")];
 }
 
 function detector(findings) {
