@@ -11,8 +11,8 @@ choices (configs/), one of each:
   environment=near_transfer|education_dialogue|mixed      docs/data.md tells about lessons and mixed runs
   recipe=embedded|paper        what a dialogue is and what it earns; also chooses training=
   training=embedded|paper      batch, learning rate, divergence bounds, epochs
-  model=tiny|smollm2|qwen3_5_4b|qwen3_5_9b|qwen3_14b|qwen3_8_27b
-  hardware=cpu|one_gpu|slurm_2x4
+  model=tiny|smollm2|qwen3_5_4b|qwen3_5_4b_lora|qwen3_5_9b|qwen3_14b|qwen3_8_27b
+  hardware=cpu|one_gpu|one_node|slurm_2x4
   classroom=simulated|smollm2|vllm|vllm_colocated|openai
   ablation=none|no_masking|no_gates|no_transfer
 
@@ -20,6 +20,7 @@ keys most often changed:
   run.dir=DIR                  run folder; the same command with the same folder continues a run
   run.resume=auto|never|PATH   PATH: a checkpoint folder (DIR/checkpoints/global_step_N)
   run.seed=42
+  preflight.enabled=false      without the table of checks at the start (eduardo preflight makes it alone)
   data.train_files=[FILE,...]  data.val_files=[FILE,...]      written by eduardo process_dataset
   trainer.total_training_steps=N  trainer.save_freq=N  trainer.test_freq=N
   actor_rollout_ref.model.path=FOLDER_OR_HUB_ID
