@@ -171,11 +171,12 @@ async def _timed(call: Awaitable[T]) -> tuple[T, float]:
 
 def _a_problem(subject: Subject) -> Problem:
     """The first problem of the training data. Lessons without one cannot be tried out."""
-    rows = pq.read_table(Path(subject.config.data.train_files[0]), columns=["extra_info"]).to_pylist()
-    row = next((row for row in rows if row["extra_info"]["problem"]), None)
-    if row is None:
-        raise CannotCheck("the training data holds no problem to try the servers with")
-    return from_row(row).source.problem
+    for name in subject.config.data.train_files:
+        rows = pq.read_table(Path(name), columns=["extra_info"]).to_pylist()
+        row = next((row for row in rows if row["extra_info"]["problem"]), None)
+        if row is not None:
+            return from_row(row).source.problem
+    raise CannotCheck("the training data holds no problem to try the servers with")
 
 
 def _transcript(problem: Problem) -> Transcript:
