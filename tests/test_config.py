@@ -35,7 +35,7 @@ NEEDS = {
 
 def combinations():
     """As few combinations as hold every choice of every group, each beside several of the other groups."""
-    groups = ("recipe", "training", "model", "hardware", "classroom", "rubric", "ablation")
+    groups = ("environment", "recipe", "training", "model", "hardware", "classroom", "rubric", "ablation")
     choices = {group: sorted(path.stem for path in (CONFIGS / group).glob("*.yaml")) for group in groups}
     for turn in range(max(map(len, choices.values()))):
         yield [f"{group}={stems[turn % len(stems)]}" for group, stems in choices.items()]

@@ -27,7 +27,8 @@ from eduardo.evaluation.lessons.stages import LessonTask, hold_lessons, read_les
 from eduardo.evaluation.lessons.summary import lesson_part
 from eduardo.evaluation.loading import load
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import ROLLOUTS, SCORED, claim_folder
+from eduardo.evaluation.session import claim_folder
+from eduardo.evaluation.stages import ROLLOUTS, SCORED
 from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
 from eduardo.llm import Message, close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
