@@ -39,7 +39,8 @@ from eduardo.types import (
 )
 from eduardo.views import fenced_transcripts
 
-RECIPE = RecipeSettings(**yaml.safe_load((configs_dir() / "recipe/embedded.yaml").read_text()))
+SHIPPED = yaml.safe_load((configs_dir() / "recipe/embedded.yaml").read_text())
+RECIPE = RecipeSettings(**{**SHIPPED, "preference": {"estimate": "majority", "length_decay": False}})
 END = RECIPE.dialogue.end_tag
 BACKGROUND = Background(
     topic="Photosynthesis",

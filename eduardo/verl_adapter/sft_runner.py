@@ -23,7 +23,14 @@ COMMAND_CHECK_S = 2.0
 
 
 class WarmStart(SFTTrainer):  # type: ignore[misc]
-    """verl's trainer, whose order of dialogues follows from the run's seed."""
+    """verl's trainer with an order of dialogues from the run's seed, which also resumes at the end of an epoch."""
+
+    def __init__(self, config: DictConfig) -> None:
+        super().__init__(config)
+        if self.resume_global_step and self.resume_global_step % self.steps_per_epoch == 0:
+            # A loader that was saved at the end of an epoch would yield nothing for the whole next one.
+            self._build_dataloader()
+            self.ckpt_handler.train_dataloader = self.train_dataloader
 
     def _build_dataloader(self) -> None:
         super()._build_dataloader()
