@@ -81,7 +81,8 @@ def test_rows_made_with_something_else_are_refused_by_name(tmp_path: Path) -> No
 
 def test_two_runs_never_share_a_folder(tmp_path: Path) -> None:
     with (
-        open_journal(tmp_path, MADE_WITH), pytest.raises(UserError, match="another run is at work there"),
+        open_journal(tmp_path, MADE_WITH),
+        pytest.raises(UserError, match="another run is at work there"),
         open_journal(tmp_path, MADE_WITH),
     ):
         pass

@@ -78,7 +78,9 @@ def generate_variant(rng: random.Random, source: SimProblem, story: Story) -> Si
         variant = generate_problem(rng, source.template, story)
         if variant.answer != source.answer and variant.numbers != source.numbers:
             return variant
-    raise UserError(f"template {source.template.id!r} has too few number choices for a pair; widen its ranges")
+    raise UserError(
+        f"template {source.template.id!r} has too few number choices for a pair; widen its ranges"
+    )
 
 
 def generate_problem(rng: random.Random, template: Template, story: Story) -> SimProblem:
