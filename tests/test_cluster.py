@@ -144,6 +144,22 @@ def test_a_blocked_sigterm_does_not_end_a_process_or_its_children():
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
+def test_multiprocessing_does_not_unblock_sigterm():
+    code = (
+        "import signal\n"
+        "from multiprocessing import resource_tracker\n"
+        "from eduardo.cluster.signals import keep_sigterm_blocked\n"
+        "keep_sigterm_blocked()\n"
+        "resource_tracker.ensure_running()\n"
+        "print(signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ()))\n"
+    )
+    with sigterm_blocked():
+        said = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
+        )
+    assert said.stdout.strip() == "True"
+
+
 def test_a_job_without_progress_is_not_requeued(scontrol, monkeypatch, capsys):
     from rich.console import Console
 

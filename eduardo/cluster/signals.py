@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 
 @contextmanager
@@ -20,3 +21,12 @@ def sigterm_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def keep_sigterm_blocked() -> None:
+    """For the start of a process that was started in such a block and uses `multiprocessing`.
+
+    Python's resource tracker blocks SIGTERM while it is started, and afterwards unblocks it without looking how it was.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    resource_tracker._HAVE_SIGMASK = False  # type: ignore[attr-defined]  # noqa: SLF001  it has no public switch

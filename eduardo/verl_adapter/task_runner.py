@@ -25,6 +25,7 @@ from verl.utils.logging_utils import configure_verl_logging
 
 import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
+from eduardo.cluster.signals import keep_sigterm_blocked
 from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
 from eduardo.verl_adapter.stop import request_stop
 from eduardo.verl_adapter.verl_check import check_with_verl
@@ -75,13 +76,18 @@ class _InPlace:
 
 
 def main(config_path: str) -> None:
+    keep_sigterm_blocked()
     _log_to_stderr()
     config = OmegaConf.load(config_path)
     assert isinstance(config, DictConfig)
     _stop_with_parent(Path(config.run.dir))
     # Ray's workers on this node inherit these; those on other nodes get them from here.
     names = [*config.run.env, "PYTHONPATH", RUN_ID_VARIABLE]
-    config.ray_kwargs.ray_init.runtime_env.env_vars = {n: os.environ[n] for n in names if n in os.environ}
+    runtime_env = config.ray_kwargs.ray_init.runtime_env
+    runtime_env.env_vars = {n: os.environ[n] for n in names if n in os.environ}
+    runtime_env.worker_process_setup_hook = (
+        f"{keep_sigterm_blocked.__module__}.{keep_sigterm_blocked.__name__}"
+    )
     if "RAY_ADDRESS" in os.environ:  # a cluster that is there already has what it has
         config.ray_kwargs.ray_init.update(num_cpus=None, num_gpus=None)
     check_with_verl(config)
