@@ -34,11 +34,11 @@ test: setup ## unit tests (PYTEST_ARGS="-k ledger" narrows them)
 test-e2e: setup-smollm2 ## tests that run verl, vLLM and Ray for real (minutes)
 	$(RUN) -m pytest -m "e2e or ray or slow" $(PYTEST_ARGS)
 
-test-slurm: setup ## training as a job of a real Slurm cluster that the tests start here (Debian: slurm-wlm munge)
-	$(RUN) -m pytest -m slurm tests/slurm -rs $(PYTEST_ARGS)
-
 test-browser: setup ## tests of the pages in a real Chromium (Debian package chromium)
 	$(RUN) -m pytest -m browser tests/browser $(PYTEST_ARGS)
+
+test-slurm: setup ## training as a job of a real Slurm cluster that the tests start here (Debian: slurm-wlm munge)
+	$(RUN) -m pytest -m slurm tests/slurm -rs $(PYTEST_ARGS)
 
 check: setup ## formatting, lint, types, import contracts, shell scripts
 	$(BIN)/ruff format --check .

@@ -13,11 +13,8 @@ from eduardo.resources import configs_dir
 SHIPPED = (configs_dir() / "sim" / "default.yaml").read_text()
 
 
-def test_every_shipped_file_loads() -> None:
-    names = [path.stem for path in (configs_dir() / "sim").glob("*.yaml")]
-    assert "default" in names
-    for name in names:
-        load_sim_settings(name)
+def test_the_shipped_file_loads() -> None:
+    assert load_sim_settings("default").student.ceiling == 0.97
 
 
 @pytest.mark.parametrize(
