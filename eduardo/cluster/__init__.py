@@ -3,6 +3,7 @@
 from eduardo.cluster.auth import new_token_env
 from eduardo.cluster.nodes import NodeFault, RayCluster
 from eduardo.cluster.ray_commands import NodeResources
+from eduardo.cluster.ray_id import kill_ray
 from eduardo.cluster.signals import sigterm_blocked
 from eduardo.cluster.slurm import Job, SlurmError, current_job, node_address, requeue
 
@@ -13,6 +14,7 @@ __all__ = [
     "RayCluster",
     "SlurmError",
     "current_job",
+    "kill_ray",
     "new_token_env",
     "node_address",
     "requeue",

@@ -16,9 +16,10 @@ from typing import Self
 
 from eduardo.cluster.network import free_ports
 from eduardo.cluster.ray_commands import NodeResources, head_command, srun_command
+from eduardo.cluster.ray_id import daemon_env, kill_ray
 from eduardo.cluster.signals import sigterm_blocked
 from eduardo.errors import EduardoError
-from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE
 
 POLL_S = 0.5
 END_GRACE_S = 30.0  # for the other nodes to tidy up
@@ -128,7 +129,7 @@ class RayCluster:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=self._env,
+                env=daemon_env(self._env),
                 start_new_session=True,
             )
             self._roll_call = subprocess.Popen(
@@ -170,7 +171,7 @@ class RayCluster:
             if process is not None:
                 process.kill()
                 process.wait()
-        kill_run(self._env[RUN_ID_VARIABLE])
+        kill_ray(self._env[RUN_ID_VARIABLE])
         shutil.rmtree(self._temp_dir, ignore_errors=True)
 
 

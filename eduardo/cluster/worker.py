@@ -17,8 +17,9 @@ import time
 
 from eduardo.cluster.network import is_listening
 from eduardo.cluster.ray_commands import NodeResources, worker_command
+from eduardo.cluster.ray_id import daemon_env, kill_ray
 from eduardo.cluster.signals import sigterm_blocked
-from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
+from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE
 
 POLL_S = 0.5
 
@@ -39,7 +40,7 @@ def _serve(name: str, options: argparse.Namespace) -> int:
     child = subprocess.Popen(
         worker_command(head=options.head, name=name, resources=resources),
         stdin=subprocess.DEVNULL,
-        env={**os.environ, RUN_ID_VARIABLE: options.run_id},
+        env=daemon_env({**os.environ, RUN_ID_VARIABLE: options.run_id}),
     )
     try:
         while child.poll() is None and not _input_ended(POLL_S):
@@ -50,7 +51,7 @@ def _serve(name: str, options: argparse.Namespace) -> int:
     finally:
         child.kill()
         child.wait()
-        kill_run(options.run_id)
+        kill_ray(options.run_id)
         shutil.rmtree(options.temp_dir, ignore_errors=True)
 
 

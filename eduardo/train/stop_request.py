@@ -23,7 +23,11 @@ class StopRequest:
     _messages: list[str] = field(default_factory=list)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.signal_number is not None or read_status(self.folder.status) is None:
+        again = self.signal_number not in (
+            None,
+            signal.SIGUSR1,
+        )  # a time limit sends SIGUSR1, and SIGTERM when it is over
+        if again or read_status(self.folder.status) is None:
             self.now = True
         else:
             request_stop(self.folder.path, f"{signal.Signals(number).name} received")

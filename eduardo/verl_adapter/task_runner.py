@@ -25,6 +25,7 @@ from verl.utils.logging_utils import configure_verl_logging
 
 import eduardo.verl_adapter.agent_loop
 import eduardo.verl_adapter.trainer  # noqa: F401  both register themselves with verl
+from eduardo.cluster.ray_id import kill_ray
 from eduardo.cluster.signals import keep_sigterm_blocked
 from eduardo.verl_adapter.leftovers import RUN_ID_VARIABLE, kill_run
 from eduardo.verl_adapter.stop import request_stop
@@ -80,7 +81,8 @@ def main(config_path: str) -> None:
     _log_to_stderr()
     config = OmegaConf.load(config_path)
     assert isinstance(config, DictConfig)
-    _stop_with_parent(Path(config.run.dir))
+    parent = os.getppid()
+    _stop_with_parent(parent, Path(config.run.dir))
     # Ray's workers on this node inherit these; those on other nodes get them from here.
     names = [*config.run.env, "PYTHONPATH", RUN_ID_VARIABLE]
     runtime_env = config.ray_kwargs.ray_init.runtime_env
@@ -95,7 +97,10 @@ def main(config_path: str) -> None:
         run_ppo(config, task_runner_class=TutorTaskRunner)
     finally:
         ray.shutdown()
-        kill_run(os.environ[RUN_ID_VARIABLE])  # the command does so too, unless it is gone
+        run_id = os.environ[RUN_ID_VARIABLE]
+        kill_run(run_id)
+        if os.getppid() != parent:  # the command is gone, which else ends what it has started
+            kill_ray(run_id)
 
 
 def _log_to_stderr() -> None:
@@ -108,9 +113,8 @@ def _log_to_stderr() -> None:
     logger.propagate = False
 
 
-def _stop_with_parent(run_dir: Path) -> None:
+def _stop_with_parent(parent: int, run_dir: Path) -> None:
     """Save and end when the command that started this process is gone."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -38,6 +38,12 @@ TWO_NODES = [
     "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=2",
     "preflight.enabled=false",
 ]
+ENDLESS = [
+    "trainer.total_epochs=10000",
+    "trainer.total_training_steps=10000",
+    "trainer.test_freq=100000",
+    "trainer.save_freq=100000",
+]
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +134,7 @@ def snapshot(job):
 def life(slurm, workplace):
     """The job's life: two steps, its time limit, the queue, one more step, scancel."""
     folder, output = workplace / "run", workplace / "job.out"
-    steps = ["trainer.total_training_steps=6", "trainer.test_freq=100", "trainer.save_freq=100"]
-    arguments = [f"run.dir={folder}", *TWO_NODES, *SMALL, *inputs(workplace), *steps]
+    arguments = [f"run.dir={folder}", *SMALL, *TWO_NODES, *ENDLESS, *inputs(workplace)]
     number = submit(slurm, "train.sbatch", *arguments, options=["--signal=B:USR1@60"], output=output)
     job = Job(slurm, number, folder, output)
     seen = SimpleNamespace(job=job)
@@ -138,7 +143,7 @@ def life(slurm, workplace):
         seen.environments = [process.environ() for process in job.processes()]
         seen.ray = ask_ray(seen.environments)
         minutes = _elapsed_minutes(slurm, number)
-        slurm.run("scontrol", "update", f"JobId={number}", f"TimeLimit={minutes + 1}")
+        slurm.run("scontrol", "update", f"JobId={number}", f"TimeLimit={minutes + 2}")
         wait_until(lambda: job.num_restarts == 1 and job.state == "PENDING", job)
         seen.at_time_limit = snapshot(job)
         wait_until(lambda: job.state == "RUNNING", job)
@@ -150,6 +155,18 @@ def life(slurm, workplace):
     finally:
         slurm.run("scancel", number)
     return seen
+
+
+@pytest.fixture(scope="module")
+def finished(slurm, workplace, life):
+    """The same run in another job, with one step left."""
+    last = max(life.cancelled.saved) + 1
+    output = workplace / "last.out"
+    arguments = [f"run.dir={life.job.folder}", *SMALL, *TWO_NODES, *ENDLESS, *inputs(workplace)]
+    number = submit(slurm, "train.sbatch", *arguments, f"trainer.total_training_steps={last}", output=output)
+    job = Job(slurm, number, life.job.folder, output)
+    wait_until(lambda: job.state in ("COMPLETED", "FAILED"), job)
+    return SimpleNamespace(**vars(snapshot(job)), last=last)
 
 
 def _elapsed_minutes(slurm, number):
@@ -199,6 +216,13 @@ def test_scancel_leaves_a_checkpoint_and_no_process(life):
     assert "stopped after step" in life.cancelled.said
 
 
+def test_the_same_command_in_another_job_finishes_the_run(finished):
+    assert finished.state == "COMPLETED", finished.said
+    assert f"finished after step {finished.last}" in finished.said
+    assert finished.last in finished.saved
+    assert finished.left == []
+
+
 def test_the_token_is_in_the_environment_and_nowhere_else(life):
     files = [path for path in life.job.folder.rglob("*") if path.is_file()]
     assert not [path for path in [*files, life.job.output] if life.ray.token.encode() in path.read_bytes()]
@@ -207,7 +231,7 @@ def test_the_token_is_in_the_environment_and_nowhere_else(life):
 
 def test_a_node_that_hangs_is_named_within_the_limit(slurm, workplace):
     folder, output = workplace / "hanging", workplace / "hanging.out"
-    arguments = [f"run.dir={folder}", *TWO_NODES, *SMALL, *inputs(workplace), "cluster.join_timeout_s=20"]
+    arguments = [f"run.dir={folder}", *SMALL, *TWO_NODES, *inputs(workplace), "cluster.join_timeout_s=20"]
     slurm.freeze("n2")
     try:
         number = submit(slurm, "train.sbatch", *arguments, output=output)
@@ -250,7 +274,7 @@ def test_arguments_with_spaces_and_quotes_survive(slurm, tmp_path):
 
 def test_more_nodes_than_the_job_has_are_refused(slurm, workplace):
     output = workplace / "few.out"
-    arguments = [*TWO_NODES, *SMALL, *inputs(workplace), "trainer.nnodes=3", f"run.dir={workplace / 'few'}"]
+    arguments = [*SMALL, *TWO_NODES, *inputs(workplace), "trainer.nnodes=3", f"run.dir={workplace / 'few'}"]
     arguments += ["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1", "actor_rollout_ref.rollout.n=3"]
     number = submit(slurm, "train.sbatch", *arguments, output=output)
     job = Job(slurm, number, workplace / "few", output)
