@@ -76,6 +76,7 @@ class HubDataset:
         datasets = _datasets()
         try:
             rows = datasets.load_dataset(self.name, self.config, split=split, revision=self.commit)
+        # A boundary: what `datasets` raises depends on the loader, the network and its version.
         except Exception as error:
             detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise UserError(

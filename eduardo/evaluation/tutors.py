@@ -14,7 +14,7 @@ from eduardo.chat_template import ChatTemplate
 from eduardo.classroom.probes import PROBES, Probe
 from eduardo.dialogue import Tutor
 from eduardo.errors import UserError
-from eduardo.evaluation.settings import TutorSettings
+from eduardo.evaluation.settings import ServingSettings, TutorSettings
 from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient, Message, shared_client
 from eduardo.protocol import ThinkingMode
@@ -100,16 +100,20 @@ def running_tutor(spec: TutorSpec, settings: TutorSettings, log_dir: Path) -> It
     elif spec.kind is TutorKind.ENDPOINT:
         yield endpoint_factory(spec, settings)
     else:
-        serving = settings.serving
-        with vllm_server.start(
-            Path(spec.target),
-            names=[spec.name],
-            log_file=log_dir / "vllm.log",
-            timeout_s=serving.start_timeout_s,
-            options=serving.options,
-            env=serving.env,
-        ) as server:
+        with served_checkpoint(spec, settings.serving, log_dir) as server:
             yield checkpoint_factory(spec, settings, server.base_url)
+
+
+def served_checkpoint(spec: TutorSpec, serving: ServingSettings, log_dir: Path) -> vllm_server.VllmServer:
+    """A context manager: `vllm serve` with the tutor's folder under the tutor's name."""
+    return vllm_server.start(
+        Path(spec.target),
+        names=[spec.name],
+        log_file=log_dir / "vllm.log",
+        timeout_s=serving.start_timeout_s,
+        options=serving.options,
+        env=serving.env,
+    )
 
 
 def load_template(folder: str) -> ChatTemplate:

@@ -17,7 +17,7 @@ from eduardo.dataset.wording_index import WordingIndex
 from eduardo.errors import UserError
 from eduardo.preflight.findings import CannotCheck, Finding, Subject, passed, warned
 
-_TODO = "write it with `python -m eduardo.process_dataset`, or name another file"
+_REMEDY = "write it with `python -m eduardo.process_dataset`, or name another file"
 
 
 def check_training_data(subject: Subject) -> Finding:
@@ -97,7 +97,7 @@ def _files(subject: Subject, key: str) -> list[Path]:
     if missing is not None and subject.dry_run:
         raise CannotCheck(f"{missing} is not on this machine")
     if missing is not None:
-        raise UserError(f"{key}: {missing} does not exist; {_TODO}")
+        raise UserError(f"{key}: {missing} does not exist; {_REMEDY}")
     return files
 
 
@@ -105,10 +105,10 @@ def _check_file(path: Path, *, key: str, split: str) -> int:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{key}: {path} is not a Parquet file ({_first_line(error)}); {_TODO}") from None
+        raise UserError(f"{key}: {path} is not a Parquet file ({_first_line(error)}); {_REMEDY}") from None
     missing = _missing_columns(file.schema_arrow)
     if missing:
-        raise UserError(f"{key}: {path} lacks {', '.join(missing)}; {_TODO}")
+        raise UserError(f"{key}: {path} lacks {', '.join(missing)}; {_REMEDY}")
     if file.metadata.num_rows == 0:
         raise UserError(
             f"{key}: {path} has no rows; widen the filters of `python -m eduardo.process_dataset`"

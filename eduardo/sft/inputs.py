@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from eduardo.errors import UserError
 from eduardo.settings import Count, EnvironmentVariables, Settings
 
-_TODO = "write it with `python -m eduardo.process_dataset --dataset education_dialogue --format sft`"
+_REMEDY = "write it with `python -m eduardo.process_dataset --dataset education_dialogue --format sft`"
 
 
 class WarmStartRun(Settings):
@@ -90,15 +90,15 @@ def num_steps(sft: DictConfig, num_train: int) -> int:
 
 def _check_file(path: Path, key: str) -> int:
     if not path.is_file():
-        raise UserError(f"{key}: {path} does not exist; {_TODO}")
+        raise UserError(f"{key}: {path} does not exist; {_REMEDY}")
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(
-            f"{key}: {path} is not a Parquet file ({str(error).splitlines()[0]}); {_TODO}"
+            f"{key}: {path} is not a Parquet file ({str(error).splitlines()[0]}); {_REMEDY}"
         ) from None
     if "messages" not in file.schema_arrow.names:
-        raise UserError(f"{key}: {path} has no column messages; {_TODO}")
+        raise UserError(f"{key}: {path} has no column messages; {_REMEDY}")
     return int(file.metadata.num_rows)
 
 

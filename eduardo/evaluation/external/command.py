@@ -18,8 +18,7 @@ from eduardo.evaluation.external.tutormoments import MomentsRun, read_runs
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.loading import load
 from eduardo.evaluation.parts import Part, PartTable, shown, write_part
-from eduardo.evaluation.tutors import TutorKind, TutorSpec
-from eduardo.serving import vllm_server
+from eduardo.evaluation.tutors import TutorKind, TutorSpec, served_checkpoint
 
 PART = "external"
 _EPILOG = """\
@@ -127,15 +126,7 @@ def _served(spec: TutorSpec, settings: ExternalSettings, log_dir: Path) -> Itera
     if spec.kind is TutorKind.ENDPOINT:
         yield Server(base_url=spec.target, model=spec.model)
         return
-    serving = settings.serving
-    with vllm_server.start(
-        Path(spec.target),
-        names=[spec.name],
-        log_file=log_dir / "vllm.log",
-        timeout_s=serving.start_timeout_s,
-        options=serving.options,
-        env=serving.env,
-    ) as server:
+    with served_checkpoint(spec, settings.serving, log_dir) as server:
         yield Server(base_url=server.base_url, model=spec.name)
 
 
