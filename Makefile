@@ -29,7 +29,7 @@ demo: setup ## train a small tutor with the embedded classroom and compare it be
 	$(RUN) -m eduardo.demo $(DEMO_ARGS)
 
 test: setup ## unit tests (PYTEST_ARGS="-k ledger" narrows them)
-	$(RUN) -m pytest $(PYTEST_ARGS)
+	$(RUN) -m pytest --numprocesses=logical --maxprocesses=8 $(PYTEST_ARGS)
 
 test-e2e: setup-smollm2 ## tests that run verl, vLLM and Ray for real (minutes)
 	$(RUN) -m pytest -m "e2e or ray or slow" $(PYTEST_ARGS)
