@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -157,3 +158,12 @@ def test_the_map_names_every_module_and_no_other() -> None:
         path.stem for path in children if path.suffix == ".py" or (path.is_dir() and any(path.iterdir()))
     }
     assert named == present
+
+
+def test_the_names_on_the_way_through_the_code_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    names = re.findall(r"`((?:\w+\.)+\w+)`", text[text.index("## Through the code") :])
+    assert len(names) > 30
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(f"eduardo.{module}"), attribute), name
