@@ -24,7 +24,7 @@ from eduardo.progress import TaskProgress
 
 _EPILOG = """\
 examples:
-  python -m eduardo.judge_bench --judge simulated
+  python -m eduardo.judge_bench
   python -m eduardo.judge_bench --judge https://host/v1#some-model classroom.judge.api_key_env=KEY --out judge.json
   python -m eduardo.judge_bench --judge smollm2 recipe=embedded num_transcripts=24
 
@@ -41,7 +41,9 @@ def main(argv: list[str] | None = None) -> int:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--judge", required=True, metavar="URL#MODEL|CLASSROOM")
+    parser.add_argument(
+        "--judge", default="simulated", metavar="URL#MODEL|CLASSROOM", help="default: %(default)s"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write everything, votes included")
     parser.add_argument(
         "overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/judge_bench.yaml"
