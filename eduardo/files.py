@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -19,24 +20,43 @@ _logger = logging.getLogger(__name__)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place, flush it to the disk, then move it there. Makes missing folders.
-
-    Raises UserError when that is not possible; what was at `path` before is then unchanged.
-    """
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    """`replace_file` for a file that a person named: raises UserError when it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # Opened by name, not by tempfile: a result has the permissions of any other file of its user.
-            with draft.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        replace_file(path, data)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}); name another file") from None
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file beside its place, flush it, move it there and flush the move. Makes missing folders.
+
+    Readers see what was there before or all of `data`, also when the machine stops in between. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        # Opened by name, not by tempfile: a result has the permissions of any other file of its user.
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Returns when a file, or the names in a folder, are on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems cannot flush a folder; the move into it is then as safe as they make it.
+        if error.errno != errno.EINVAL or not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)
 
 
 class LineWriter:

@@ -47,6 +47,7 @@ def test_what_is_left_of_later_steps_is_discarded_before_they_run_again(tmp_path
         write_part(tmp_path, "train", step, "w", str(step))
         dialogue_files.join_parts(tmp_path, "train", step)
     write_part(tmp_path, "train", 3, "w", "unfinished")
+    (tmp_path / "dialogues" / "train" / ".step_000004.jsonl.0f").write_text("a draft that a crash left")
     dialogue_files.discard_after(tmp_path, 1)
     assert [path.name for path in (tmp_path / "dialogues" / "train").iterdir()] == ["step_000001.jsonl"]
 

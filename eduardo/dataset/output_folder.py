@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import orjson
 
 from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
+from eduardo.files import flush
 
 MANIFEST = "manifest.json"
 
@@ -59,18 +59,10 @@ def output_folder(target: Path) -> Iterator[Staging]:
 def _move_all(staging: Path, target: Path) -> None:
     files = sorted(staging.iterdir(), key=lambda file: (file.name == MANIFEST, file.name))
     for file in files:
-        _sync(file)
+        flush(file)
     for file in files:
         file.replace(target / file.name)
-    _sync(target)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(target)
 
 
 def _user_error(target: Path, error: OSError) -> UserError:

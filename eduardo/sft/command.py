@@ -18,13 +18,14 @@ from rich.console import Console
 from eduardo.config import compose
 from eduardo.config.arguments import parse_run_arguments
 from eduardo.errors import EduardoError, UserError
+from eduardo.files import replace_file
 from eduardo.merge import write_model
 from eduardo.progress import TaskProgress
 from eduardo.sft.inputs import WarmStartRun, check_inputs, num_steps, resolve
 from eduardo.sft.journal import LossJournal
 from eduardo.train.failure import error_line
 from eduardo.train.process import run_environment
-from eduardo.train.run_folder import RunFolder, write_text
+from eduardo.train.run_folder import RunFolder
 from eduardo.verl_adapter.leftovers import COMMAND_PID_VARIABLE, RUN_ID_VARIABLE, kill_run
 
 POLL_S = 0.5
@@ -83,8 +84,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _prepare(folder: RunFolder, config: DictConfig, run: WarmStartRun) -> None:
     try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-        write_text(folder.config, OmegaConf.to_yaml(config))
+        replace_file(folder.config, OmegaConf.to_yaml(config).encode())
         files = [*config.sft.data.train_files, *(config.sft.data.val_files or ())]
         folder.write_manifest(seed=run.seed, data_files=files, model=str(config.sft.model.path))
     except OSError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from eduardo.files import write_whole
 
 Rows = Sequence[Mapping[str, float]]
 
@@ -49,10 +52,10 @@ def draw_curves(rows: Rows, path: Path) -> None:
         if axis.lines:
             axis.legend(fontsize=8)
     figure.suptitle("lines: training, dots: validation", fontsize=9)
-    tmp = path.with_suffix(".tmp.png")
-    figure.savefig(tmp, dpi=110)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110)
     pyplot.close(figure)
-    tmp.replace(path)
+    write_whole(path, picture.getvalue())
 
 
 def _series(rows: Rows, key: str) -> tuple[list[float], list[float]]:

@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from eduardo.config import TrainSettings
 from eduardo.errors import UserError
+from eduardo.files import replace_file
 from eduardo.versions import installed_version
 
 PACKAGES = (
@@ -65,7 +66,7 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self.status.unlink(missing_ok=True)
-            write_text(self.config, OmegaConf.to_yaml(config))
+            replace_file(self.config, OmegaConf.to_yaml(config).encode())
             self.write_manifest(
                 seed=settings.run.seed,
                 data_files=[*config.data.train_files, *config.data.val_files],
@@ -88,7 +89,7 @@ class RunFolder:
             "python": platform.python_version(),
             "machine": platform.platform(),
         }
-        write_text(self.path / "manifest.json", json.dumps(manifest, indent=1))
+        replace_file(self.path / "manifest.json", json.dumps(manifest, indent=1).encode())
 
     def _history(self) -> dict[str, Any]:
         """When the run was started before: a resumed run keeps the record of its earlier parts."""
@@ -98,12 +99,6 @@ class RunFolder:
         earlier = json.loads(path.read_text(encoding="utf-8"))
         starts = [*earlier.get("earlier_starts", []), {"started": earlier["started"], "git": earlier["git"]}]
         return {"earlier_starts": starts}
-
-
-def write_text(path: Path, text: str) -> None:
-    tmp = path.with_name(path.name + ".tmp")
-    tmp.write_text(text, encoding="utf-8")
-    tmp.replace(path)
 
 
 def _sha256(path: Path) -> str:

@@ -7,7 +7,6 @@ files and their sizes. Resuming takes the newest folder whose marker holds. Old 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eduardo.errors import UserError
+from eduardo.files import flush, replace_file
 
 MARKER = "COMPLETE.json"
 STATE = "run_state.json"
@@ -43,15 +43,15 @@ def writing(root: Path, step: int, state: dict[str, int | str]) -> Iterator[Path
     tmp.mkdir()
     try:
         yield tmp
-        _write(tmp / STATE, json.dumps(state, indent=1))
+        replace_file(tmp / STATE, json.dumps(state, indent=1).encode())
         files = {str(path.relative_to(tmp)): path.stat().st_size for path in _files(tmp)}
         for path in _files(tmp):
-            _flush(path)
+            flush(path)
         shutil.rmtree(final, ignore_errors=True)
         tmp.rename(final)
-        _flush(root)
-        _write(final / MARKER, json.dumps(files, indent=1))
-        _write(root / POINTER, str(step))
+        flush(root)
+        replace_file(final / MARKER, json.dumps(files, indent=1).encode())
+        replace_file(root / POINTER, str(step).encode())
     except BaseException:
         shutil.rmtree(tmp, ignore_errors=True)
         raise
@@ -124,19 +124,3 @@ def _folders(root: Path) -> Iterator[tuple[int, Path]]:
 
 def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-def _write(path: Path, text: str) -> None:
-    tmp = path.with_name(path.name + _TMP)
-    tmp.write_text(text, encoding="utf-8")
-    _flush(tmp)
-    tmp.replace(path)
-    _flush(path.parent)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

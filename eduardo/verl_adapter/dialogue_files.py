@@ -5,9 +5,10 @@ Each worker process writes a part of its own while a step runs; the trainer join
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
+
+from eduardo.files import replace_file
 
 
 def step_file(run_dir: Path, split: str, step: int) -> Path:
@@ -27,18 +28,13 @@ def join_parts(run_dir: Path, split: str, step: int) -> None:
     if not parts.is_dir():
         return
     lines = sorted(line for part in parts.glob("*.jsonl") for line in part.read_bytes().splitlines() if line)
-    tmp = target.with_suffix(".tmp")
-    with tmp.open("wb") as file:
-        file.writelines(line + b"\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
-    tmp.replace(target)
+    replace_file(target, b"".join(line + b"\n" for line in lines))
     shutil.rmtree(parts)
 
 
 def discard_after(run_dir: Path, step: int) -> None:
     """Remove what an interrupted run left of steps after `step`: they are about to be run again."""
-    for path in (run_dir / "dialogues").glob("*/step_*"):
-        number = path.name.removeprefix("step_").partition(".")[0]
+    for path in (run_dir / "dialogues").glob("*/*step_*"):
+        number = path.name.lstrip(".").removeprefix("step_").partition(".")[0]  # the dot of a draft
         if number.isdigit() and int(number) > step:
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eduardo.files import replace_file
+
 METRICS_FILE = "metrics.jsonl"
 
 
@@ -63,9 +65,7 @@ def drop_steps_after(path: Path, step: int) -> None:
     if not path.is_file():
         return
     kept = [line for line in read_journal(path) if line["step"] <= step]
-    tmp = path.with_name(path.name + ".tmp")
-    tmp.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-    tmp.replace(path)
+    replace_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
 
 
 def _is_finite(value: Any) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from eduardo.files import replace_file
+
 STOP_FILE = "stop.json"
 STATUS_FILE = "status.json"
 
@@ -46,7 +48,5 @@ def check_stop(run_dir: Path) -> None:
 
 def write_status(run_dir: Path, *, step: int, stop: StopTraining | None = None) -> None:
     """The last completed step and, once the run has ended early, why. Written whole or not at all."""
-    tmp = run_dir / (STATUS_FILE + ".tmp")
     status = {"step": step, "reason": stop and stop.reason, "failed": bool(stop and stop.failed)}
-    tmp.write_text(json.dumps(status), encoding="utf-8")
-    tmp.replace(run_dir / STATUS_FILE)
+    replace_file(run_dir / STATUS_FILE, json.dumps(status).encode())
