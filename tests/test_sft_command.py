@@ -93,8 +93,10 @@ def test_the_journal_is_that_of_every_run_and_forgets_what_is_done_again(tmp_pat
     (folder.checkpoints / "latest_checkpointed_iteration.txt").write_text("1")
     journal = LossJournal(folder)
     source = tmp_path / LossJournal.SOURCE
-    source.write_text('{"step": 2, "data": {"train/loss": 2.0, "mfu": null}}\n{"step": 3, "da')
-    assert [line["train/loss"] for line in journal.new_lines()] == [2.0]
+    source.write_text(
+        '{"step": 2, "data": {"train/loss": 2.0, "mfu": null, "lr": NaN, "note": "x"}}\n{"step": 3, "da'
+    )
+    assert list(journal.new_lines()) == [{"step": 2.0, "train/loss": 2.0}]
     source.write_text(source.read_text() + 'ta": {"val/loss": 1.5}}\n')
     assert [line["val/loss"] for line in journal.new_lines()] == [1.5]
     assert [line["step"] for line in read_journal(folder.metrics)] == [1, 2, 3]

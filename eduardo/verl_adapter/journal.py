@@ -23,11 +23,8 @@ class MetricsJournal:
         drop_steps_after(path, resumed_step)
 
     def log(self, data: Mapping[str, Any], step: int) -> None:
-        numbers = {key: float(value) for key, value in data.items() if _is_finite(value)}
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, **numbers}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        numbers = finite_numbers(data)
+        append_line(self._path, step, numbers)
         self._tracking.log(data=numbers, step=step)
 
     def finish(self, exit_code: int = 0) -> None:
@@ -35,13 +32,13 @@ class MetricsJournal:
 
 
 class JournalReader:
-    """Yields each finished line once, as the file grows."""
+    """Yields each finished line of a file of JSON objects once, as the file grows."""
 
     def __init__(self, path: Path, *, from_end: bool = False) -> None:
         self._path = path
         self._offset = path.stat().st_size if from_end and path.exists() else 0
 
-    def new_lines(self) -> Iterator[dict[str, float]]:
+    def new_lines(self) -> Iterator[dict[str, Any]]:
         if not self._path.exists():
             return
         if self._path.stat().st_size < self._offset:
@@ -58,6 +55,19 @@ class JournalReader:
 def read_journal(path: Path) -> list[dict[str, float]]:
     """All finished lines in order; none when there is no file."""
     return list(JournalReader(path).new_lines())
+
+
+def append_line(path: Path, step: int, numbers: Mapping[str, float]) -> None:
+    """The line is on the disk when this returns."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": step, **numbers}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def finite_numbers(data: Mapping[str, Any]) -> dict[str, float]:
+    """What of `data` can be written down as a number."""
+    return {key: float(value) for key, value in data.items() if _is_finite(value)}
 
 
 def drop_steps_after(path: Path, step: int) -> None:
