@@ -12,12 +12,13 @@ from eduardo.answers.tokens import parse_number
 from eduardo.answers.tree import Node
 from eduardo.answers.units import split_unit
 from eduardo.answers.values import Answer, Based, Group, Scalar, Text
+from eduardo.number_words import ONES
 
 TEXT_GROUP = re.compile(r"\\text\s*\{([^{}]*)\}")
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)")
 _GROUPED_NUMBER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _BASED = re.compile(r"\(?([0-9A-Z]+)\)?_\s*(?:\{\s*(?:\\text\s*\{)?\s*(\w+)\s*\}?\s*\}|(\d+))")
-_DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BASE_NAMES = ONES[:11]
 _WORDS = re.compile(r"[^\W\d_](?:[^\W\d_]|[\s'’\"./&!?,;-])*")
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([AaPp])\.?\s*[Mm]\.?")
 _WORD_SEPARATOR = re.compile(r"\s*(?:[,;]|\b(?:and|or)\b)\s*")
@@ -61,7 +62,7 @@ def read_based(text: str) -> Answer | None:
     if match is None or (not match[1][0].isdigit() and not match[1].isupper()):
         return None
     word = (match[2] or match[3]).lower()
-    named = _DIGIT_NAMES.index(word) if word in _DIGIT_NAMES else 0
+    named = _BASE_NAMES.index(word) if word in _BASE_NAMES else 0
     base = int(word) if word.isdecimal() and len(word) < 3 else named
     if not 2 <= base <= 36 or any(int(digit, 36) >= base for digit in match[1]):
         return None

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import xxhash
 
+from eduardo.number_words import VALUES
+
 # Notation that does not change what a problem says.
 _LATEX_NOISE = [
     (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
@@ -19,31 +21,11 @@ _LATEX_NOISE = [
 _LATEX_MARKS = frozenset("\\$~")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
 _SENTENCE_END = re.compile(r"[.?!:;,\s]+$")
-_NUMBER_WORD = re.compile(
-    "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
-    "(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million|half|third|quarter|fifth|sixth|eighth|"
-    "tenth|twice|thrice|double|triple"
-)
-_DIGITS = {
-    word: str(value)
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
+_NUMBER_WORDS = frozenset(VALUES) | {
+    "hundred", "thousand", "million", "half", "third", "quarter", "fifth", "sixth", "eighth", "tenth",
+    "twice", "thrice", "double", "triple",
+}  # fmt: skip
+_DIGITS = {word: str(value) for word, value in VALUES.items() if value <= 12}
 NUMBER = "#"
 NAME = "@"
 
@@ -81,7 +63,7 @@ def numbers(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _mask(word: str) -> str:
-    if word[0].isdigit() or _NUMBER_WORD.fullmatch(word.casefold()):
+    if word[0].isdigit() or word.casefold() in _NUMBER_WORDS:
         return NUMBER
     base = word.split("'", maxsplit=1)[0]
     if len(base) > 1 and base[0].isupper() and base[1:].islower():

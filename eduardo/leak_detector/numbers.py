@@ -7,34 +7,9 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_WORDS = {
-    **{word: value for value, word in enumerate(_ONES)},
-    **{word: 10 * value for value, word in enumerate(_TENS, start=2)},
-}
-_WORD = "|".join(sorted([*_WORDS, "hundred", "thousand"], key=len, reverse=True))
+from eduardo.number_words import VALUES
+
+_WORD = "|".join(sorted([*VALUES, "hundred", "thousand"], key=len, reverse=True))
 
 _SUPERSCRIPTS = str.maketrans({char: f"^{digit}" for digit, char in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 _SIGNS = str.maketrans({"−": "-", "–": "-", "⁄": "/", "×": "*", "·": "*", "÷": "/", "’": "'", "√": "\\sqrt "})
@@ -139,5 +114,5 @@ def _spelled(words: str) -> int:
         elif word == "thousand":
             total, current = total + max(current, 1) * 1000, 0
         else:
-            current += _WORDS.get(word, 0)
+            current += VALUES.get(word, 0)
     return total + current
