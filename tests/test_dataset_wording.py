@@ -7,7 +7,8 @@ import random
 import pytest
 
 from eduardo.dataset.near_duplicates import NearDuplicates
-from eduardo.dataset.wording import exact_key, masked_words
+from eduardo.dataset.wording import exact_key, masked_words, numbers
+from eduardo.number_words import VALUES
 
 JANET = (
     "Janet has 3 apples and buys 4 more. She gives half of them to Tom. How many apples does Janet have left?"
@@ -46,6 +47,15 @@ def test_d03_numbers_and_names_are_masked_but_structure_is_kept():
     assert masked_words(sibling) == masked_words(JANET)
     assert masked_words("Find x + 2") != masked_words("Find x - 2")
     assert masked_words("triangle ABC") != masked_words("triangle XYZ")
+
+
+@pytest.mark.parametrize(("word", "value"), VALUES.items())
+def test_a_number_is_the_same_in_words_and_in_digits(word, value):
+    assert numbers(f"Buy {word} pens and 1,000 nibs.") == numbers(f"Buy {value} pens and 1000 nibs.")
+
+
+def test_words_that_only_together_make_a_number_count_one_by_one():
+    assert numbers("forty-two pens") == ("2", "40")
 
 
 def relations(*texts: str, labels: list[str | None] | None = None, threshold: float = 0.5) -> NearDuplicates:

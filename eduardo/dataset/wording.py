@@ -25,7 +25,7 @@ _NUMBER_WORDS = frozenset(VALUES) | {
     "hundred", "thousand", "million", "half", "third", "quarter", "fifth", "sixth", "eighth", "tenth",
     "twice", "thrice", "double", "triple",
 }  # fmt: skip
-_DIGITS = {word: str(value) for word, value in VALUES.items() if value <= 12}
+_DIGITS = {word: str(value) for word, value in VALUES.items()}
 NUMBER = "#"
 NAME = "@"
 
@@ -54,7 +54,9 @@ def masked_words(text: str) -> tuple[str, ...]:
 
 
 def numbers(text: str) -> tuple[str, ...]:
-    """The numbers of a text, sorted: what `masked_words` hides. `3` and `three` are the same number."""
+    """The numbers of a text, sorted: what `masked_words` hides. `13` and `thirteen` are the same number; words that
+    only together make one, as `forty-two`, count one by one.
+    """
     words = (
         word.casefold().replace(",", "") for word in _TOKEN.findall(normalize(text)) if _mask(word) == NUMBER
     )
