@@ -213,13 +213,13 @@ def _check_source(data_dir: Path | None, hf_dataset: str | None, revision: str |
 
 
 def _write_starter(folder: Path, console: Console) -> None:
-    from eduardo.classroom.starter import write_starter
+    from eduardo.classroom.starter import starter_settings, write_starter
 
-    size = _config("starter_set.yaml")
+    settings = starter_settings()
     with TaskProgress(console) as progress:
-        num_pairs = size["num_train"] + size["num_test"]
+        num_pairs = settings.num_train + settings.num_test
         task = progress.add_task("measuring solve rates of the starter problems", total=num_pairs)
-        write_starter(folder, **size, on_progress=lambda done: progress.update(task, completed=done))
+        write_starter(folder, settings, on_progress=lambda done: progress.update(task, completed=done))
 
 
 def _band(flag: str, low: float, high: float) -> Band:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from eduardo.answers import check_key
-from eduardo.classroom import problems
+from eduardo.classroom import problems, starter
 from eduardo.classroom.__main__ import main
 from eduardo.classroom.sim_settings import load_sim_settings
 from eduardo.classroom.sim_student import cold_chance
-from eduardo.classroom.starter import draw_pairs
+from eduardo.classroom.starter import draw_pairs, starter_settings
 from eduardo.dataset.columns import REQUIRED_COLUMNS
 from eduardo.errors import UserError
 
@@ -60,6 +60,24 @@ def test_the_same_arguments_give_the_same_bytes(folder: Path, tmp_path: Path) ->
     main(["starter", "--out-dir", str(tmp_path), *ARGUMENTS])
     for name in ("train.jsonl", "test.jsonl"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_what_is_not_given_is_the_shipped_set() -> None:
+    """12 pairs of every training template, 10 of every test template."""
+    shipped = starter_settings()
+    assert shipped.num_train == 12 * len(problems.templates("train"))
+    assert shipped.num_test == 10 * len(problems.templates("test"))
+    changed = starter_settings(num_test=3)
+    assert changed.model_dump() == {**shipped.model_dump(), "num_test": 3}
+
+
+def test_one_number_can_be_given_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(
+        starter, "write_starter", lambda folder, settings, on_progress: asked.append(settings) or {}
+    )
+    assert main(["starter", "--out-dir", str(tmp_path), "--seed", "9"]) == 0
+    assert asked == [starter_settings(seed=9)]
 
 
 def test_more_pairs_than_there_are_problems_is_one_clear_message() -> None:

@@ -91,26 +91,26 @@ def serve(
 @app.command()
 def starter(
     out_dir: Annotated[Path, typer.Option(help="Folder for train.jsonl and test.jsonl.")],
-    num_train: Annotated[int, typer.Option(help="Problem pairs to train on.", min=1)] = 600,
+    num_train: Annotated[int | None, typer.Option(help="Problem pairs to train on.", min=1)] = None,
     num_test: Annotated[
-        int, typer.Option(help="Pairs of templates that are not in train.jsonl.", min=1)
-    ] = 120,
-    seed: Annotated[int, typer.Option(help="Same seed, same files.")] = 42,
+        int | None, typer.Option(help="Pairs of templates that are not in train.jsonl.", min=1)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same files.")] = None,
 ) -> None:
     """Write the starter problems: near-transfer pairs in the published columns, with measured solve rates.
 
-    Example: `python -m eduardo.classroom starter --out-dir data/starter_source --num-train 600 --num-test 120`
-    """
-    from eduardo.classroom.starter import write_starter
+    What is not given is as in configs/starter.yaml: the set that `process_dataset` takes when no data set is named.
 
+    Example: `python -m eduardo.classroom starter --out-dir data/starter_source --num-train 60 --num-test 20`
+    """
+    from eduardo.classroom.starter import starter_settings, write_starter
+
+    given = {"num_train": num_train, "num_test": num_test, "seed": seed}
+    settings = starter_settings(**{key: value for key, value in given.items() if value is not None})
     with TaskProgress() as progress:
-        task = progress.add_task("solve rates", total=num_train + num_test)
+        task = progress.add_task("solve rates", total=settings.num_train + settings.num_test)
         counts = write_starter(
-            out_dir,
-            num_train=num_train,
-            num_test=num_test,
-            seed=seed,
-            on_progress=lambda done: progress.update(task, completed=done),
+            out_dir, settings, on_progress=lambda done: progress.update(task, completed=done)
         )
     typer.echo(
         f"{out_dir}: " + ", ".join(f"{count} pairs in {split}.jsonl" for split, count in counts.items())

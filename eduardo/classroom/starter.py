@@ -30,7 +30,7 @@ Split = Literal["train", "test"]
 MAX_REDRAWS = 50
 
 
-class StarterSettings(Settings):
+class SolveRateSettings(Settings):
     """How a cold solve rate is measured."""
 
     num_samples: Count
@@ -39,21 +39,35 @@ class StarterSettings(Settings):
     max_tokens: Count
 
 
+class StarterSettings(Settings):
+    """The starter set: how many pairs of each split are drawn, from which seed, and how they are measured."""
+
+    num_train: Count
+    num_test: Count
+    seed: int
+    solve_rate: SolveRateSettings
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What it takes to measure solve rates."""
 
-    settings: StarterSettings
+    solve_rate: SolveRateSettings
     endpoint: EndpointSettings
     grader: GraderSettings
     recipe: RecipeSettings
 
 
-def load_tools(base_url: str) -> Tools:
+def starter_settings(**changes: int) -> StarterSettings:
+    """The shipped ones, with other values for some keys."""
+    return StarterSettings(**{**_read("starter.yaml"), **changes})
+
+
+def load_tools(base_url: str, solve_rate: SolveRateSettings) -> Tools:
     """Tools for the simulated student at `base_url`, from the shipped configuration."""
     endpoint = {**_read("endpoint/default.yaml"), "base_url": base_url, "model": STUDENT_MODEL}
     return Tools(
-        settings=StarterSettings(**_read("starter.yaml")),
+        solve_rate=solve_rate,
         endpoint=EndpointSettings(**endpoint),
         grader=GraderSettings(**_read("grader/default.yaml")),
         recipe=RecipeSettings(**_read("recipe/embedded.yaml")),
@@ -82,19 +96,20 @@ def draw_pairs(split: Split, num_pairs: int, seed: int) -> list[problems.SimPair
 
 
 def write_starter(
-    out_dir: Path, *, num_train: int, num_test: int, seed: int, on_progress: Callable[[int], None]
+    out_dir: Path, settings: StarterSettings, *, on_progress: Callable[[int], None]
 ) -> dict[Split, int]:
-    """Write `train.jsonl` and `test.jsonl` and return their row counts. Same arguments, same bytes.
+    """Write `train.jsonl` and `test.jsonl` and return their row counts. Same settings, same bytes.
 
     Starts a server of its own on a free port. `on_progress(done)` counts pairs.
     """
     pairs: dict[Split, list[problems.SimPair]] = {
-        "train": draw_pairs("train", num_train, seed),
-        "test": draw_pairs("test", num_test, seed),
+        "train": draw_pairs("train", settings.num_train, settings.seed),
+        "test": draw_pairs("test", settings.num_test, settings.seed),
     }
     with process.start() as server, output_folder(out_dir) as staging:
         flat = [pair for split in pairs.values() for pair in split]
-        rows = iter(asyncio.run(_measure(flat, load_tools(server.base_url), seed, on_progress)))
+        tools = load_tools(server.base_url, settings.solve_rate)
+        rows = iter(asyncio.run(_measure(flat, tools, settings.seed, on_progress)))
         for split, members in pairs.items():
             lines = [orjson.dumps(next(rows)) + b"\n" for _ in members]
             staging.path(f"{split}.jsonl").write_bytes(b"".join(lines))
@@ -109,7 +124,7 @@ async def _measure(
     async def row(pair: problems.SimPair, student: Student, grader: Grader) -> dict[str, Any]:
         nonlocal num_done
         rates = [
-            await _solve_rate(p, student, grader, tools.settings, seed) for p in (pair.source, pair.variant)
+            await _solve_rate(p, student, grader, tools.solve_rate, seed) for p in (pair.source, pair.variant)
         ]
         num_done += 1
         on_progress(num_done)
@@ -122,7 +137,7 @@ async def _measure(
 
 
 async def _solve_rate(
-    problem: problems.SimProblem, student: Student, grader: Grader, settings: StarterSettings, seed: int
+    problem: problems.SimProblem, student: Student, grader: Grader, settings: SolveRateSettings, seed: int
 ) -> SolveRate:
     rate = await measure_solve_rate(
         Problem(text=problem.text, answer=problem.answer),
