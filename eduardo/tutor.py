@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from eduardo.chat_template import ChatTemplate, Message
+from eduardo.control_tokens import broken_up
 from eduardo.dialogue import TutorReply
 from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient
@@ -87,7 +88,7 @@ class ChatTutor:
         if room <= 0:
             return None
         completions = await self._client.complete(
-            self._prompt + [_as_message(t.speaker, t.text) for t in transcript.turns[1:]],
+            broken_up(self._prompt + [_as_message(t.speaker, t.text) for t in transcript.turns[1:]]),
             temperature=self._temperature,
             max_tokens=room,
             seed=derive_seed(self._seed, "tutor", len(transcript.turns)),

@@ -2,7 +2,7 @@
 
 Every view starts with an optional system message and then alternates user, assistant, user ..., ending with
 user, since some chat templates and servers accept nothing else. Views show `Turn.text` only, so neither
-thinking nor the end tag can reach anybody.
+thinking nor the end tag can reach anybody, and nothing in them spells a control token of a chat template.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from eduardo.control_tokens import broken_up, escaped
 from eduardo.errors import UserError
 from eduardo.personas import PLAIN, persona_text
 from eduardo.templates import render
@@ -68,12 +69,12 @@ def post_test_view(transcript: Transcript, item: Problem, *, mask_tutor: bool) -
     """
     greeting = HIDDEN if mask_tutor else render("greeting")
     chat = _student_chat(transcript, greeting=greeting, mask_tutor=mask_tutor)
-    return _append(chat, _message("user", render("post_test", problem=item.text)))
+    return broken_up(_append(chat, _message("user", render("post_test", problem=item.text))))
 
 
 def cold_solve_view(problem: Problem) -> list[Message]:
     """The problem alone, for the student's solve rate without any tutoring."""
-    return [_message("user", render("cold_solve", problem=problem.text))]
+    return broken_up([_message("user", render("cold_solve", problem=problem.text))])
 
 
 def judge_view(transcript: Transcript, criterion: Criterion) -> list[Message]:
@@ -119,8 +120,8 @@ def turns_as_json(turns: Sequence[Turn]) -> str:
 
 
 def as_one_line(value: Mapping[str, str | int]) -> str:
-    """JSON without any character that a reader could take for a line break."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_BREAKS)
+    """JSON without any character that a reader could take for a line break, or a tokenizer for a control token."""
+    return escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_BREAKS))
 
 
 def fence_code(content: str) -> str:
@@ -143,7 +144,7 @@ def student_chat(
             chat = _append(chat, _message("assistant", text))
         else:
             chat = _append(chat, _message("user", HIDDEN if mask_tutor else text))
-    return chat
+    return broken_up(chat)
 
 
 def _student_chat(transcript: Transcript, *, greeting: str, mask_tutor: bool) -> list[Message]:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from eduardo import views
 from eduardo.answers import Grader
+from eduardo.control_tokens import broken_up
 from eduardo.dialogue import Learner
 from eduardo.evaluation.environment import Hold, Task
 from eduardo.evaluation.tutors import estimate_tokens
@@ -68,7 +69,9 @@ async def _own_solution(
     """The student's first right attempt when it knows the answer; the bare answer when it has none."""
     problem, settings = pair.source.problem, recipe.post_test
     completions = await student.attempt(
-        [{"role": "user", "content": render("told_answer", problem=problem.text, answer=problem.answer)}],
+        broken_up(
+            [{"role": "user", "content": render("told_answer", problem=problem.text, answer=problem.answer)}]
+        ),
         n=settings.attempts,
         max_tokens=settings.max_tokens,
         temperature=settings.temperature,

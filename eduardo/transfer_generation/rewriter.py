@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from eduardo.answers import extract_final_answer
+from eduardo.control_tokens import escaped
 from eduardo.errors import EndpointUnavailable
 from eduardo.json_reply import Found, SchemaClient, as_text, find_objects, response_format
 from eduardo.llm import ChatClient, Completion, Message
@@ -102,4 +103,4 @@ def _refusal(one: Round) -> str:
 
 
 def _line(value: Mapping[str, str]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return escaped(json.dumps(value, ensure_ascii=False))

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from eduardo.control_tokens import broken_up
 from eduardo.errors import UserError
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.middle_turn.answers import Answer
@@ -92,7 +93,7 @@ class RewardModel:
         self._set_padding()
         self._max_tokens = settings.max_tokens
         self.batch_size = settings.batch_size
-        self.system_prompt = _system_prompt(settings.system_prompt_file)
+        self.system_prompt = system_prompt(settings.system_prompt_file)
         self.facts = {"device": device, "dtype": dtype}
 
     def score(self, chats: Sequence[list[Message]]) -> list[tuple[float, bool]]:
@@ -108,6 +109,7 @@ class RewardModel:
 
     def _text(self, chat: list[Message]) -> str:
         """By the model's own chat template; a model without one gets `role: text` lines."""
+        chat = broken_up(chat)
         if self._tokenizer.chat_template is None:
             return "\n".join(f"{message['role']}: {message['content']}" for message in chat)
         return str(self._tokenizer.apply_chat_template(chat, tokenize=False))
@@ -132,7 +134,8 @@ def _dtype(wanted: str, device: str) -> str:
     return ("bfloat16" if device == "cuda" else "float32") if wanted == "auto" else wanted
 
 
-def _system_prompt(file: str | None) -> str:
+def system_prompt(file: str | None) -> str:
+    """What the reward model is told first: our wording, or that of a file. Raises UserError."""
     if file is None:
         return render("reward_model_system")
     try:
