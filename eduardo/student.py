@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from eduardo.errors import EndpointUnavailable
-from eduardo.llm import ChatClient, Completion
+from eduardo.llm import Completer, Completion
 from eduardo.personas import PLAIN
 from eduardo.protocol import ThinkingMode, split_thinking
 from eduardo.settings import RecipeSettings
@@ -19,7 +19,7 @@ class TestTaker:
 
     __test__: ClassVar[bool] = False  # keeps pytest from collecting the class
 
-    def __init__(self, client: ChatClient) -> None:
+    def __init__(self, client: Completer) -> None:
         self._client = client
 
     async def attempt(
@@ -35,7 +35,7 @@ class TestTaker:
 class Student(TestTaker):
     """Talks in the dialogue, as its persona would, and takes the tests. What a thinking student thinks is dropped."""
 
-    def __init__(self, client: ChatClient, recipe: RecipeSettings, *, persona: str = PLAIN) -> None:
+    def __init__(self, client: Completer, recipe: RecipeSettings, *, persona: str = PLAIN) -> None:
         super().__init__(client)
         self._settings, self._persona = recipe.dialogue, persona
 

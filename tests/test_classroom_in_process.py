@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from pathlib import Path
 
+import pytest
 import yaml
 from aiohttp.test_utils import TestServer
 
@@ -13,7 +15,7 @@ from eduardo.classroom.faults import FaultPlan
 from eduardo.classroom.in_process import JUDGE_MODEL, STUDENT_MODEL, InProcessClient, brains
 from eduardo.classroom.problems import generate_pair, templates
 from eduardo.classroom.server import ClassroomServer, ServerSettings
-from eduardo.llm import ChatClient
+from eduardo.llm import ChatClient, Completer
 from eduardo.settings import EndpointSettings
 from eduardo.types import Criterion, Problem, Speaker, Transcript, Turn
 
@@ -49,3 +51,8 @@ async def test_the_same_request_gets_the_same_replies_in_this_process_and_over_h
                     )
                     assert [(c.text, c.finish) for c in here] == [(c.text, c.finish) for c in over_http]
     await server.close()
+
+
+@pytest.mark.parametrize("kind", [ChatClient, InProcessClient])
+def test_student_and_judge_can_ask_either(kind: type[Completer]) -> None:
+    assert inspect.signature(kind.complete) == inspect.signature(Completer.complete)

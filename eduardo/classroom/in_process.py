@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from eduardo.classroom import sim_judge, sim_rewriter, sim_student
 from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
 from eduardo.classroom.wire import Brain, ChatRequest, sample
 from eduardo.judge import Judge
-from eduardo.llm import ChatClient, Completion
+from eduardo.llm import Completion
 from eduardo.settings import RecipeSettings
 from eduardo.student import Student
 from eduardo.types import FinishReason
@@ -31,7 +30,7 @@ def brains(settings: SimSettings | None = None) -> dict[str, Brain]:
 
 
 class InProcessClient:
-    """Answers `ChatClient.complete` from a brain: the same request gets the same reply as over HTTP."""
+    """A `Completer` that answers from a brain: the same request gets the same reply as over HTTP."""
 
     def __init__(self, model: str, brain: Brain) -> None:
         self._model, self._brain = model, brain
@@ -71,6 +70,5 @@ def in_process_judge(recipe: RecipeSettings, settings: SimSettings | None = None
     return Judge(_client(JUDGE_MODEL, settings), recipe.judge)
 
 
-def _client(model: str, settings: SimSettings | None) -> ChatClient:
-    # Student and Judge use nothing of a client but `complete`.
-    return cast("ChatClient", InProcessClient(model, brains(settings)[model]))
+def _client(model: str, settings: SimSettings | None) -> InProcessClient:
+    return InProcessClient(model, brains(settings)[model])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from eduardo.dialogue import Tutor, run_dialogue
 from eduardo.education_dialogue.conversation import Background
 from eduardo.education_dialogue.views import opener, student_view
-from eduardo.llm import ChatClient
+from eduardo.llm import Completer
 from eduardo.protocol import take_end_tag
 from eduardo.settings import DialogueSettings
 from eduardo.student import to_turn
@@ -17,7 +17,7 @@ from eduardo.types import Problem, Transcript, Turn, TurnFault
 class LessonStudent:
     """The frozen student of one lesson. Its end tag counts from the same turn on as the tutor's."""
 
-    def __init__(self, client: ChatClient, settings: DialogueSettings, background: Background) -> None:
+    def __init__(self, client: Completer, settings: DialogueSettings, background: Background) -> None:
         self._client, self._settings, self._background = client, settings, background
 
     async def reply(self, transcript: Transcript, *, seed: int) -> Turn:

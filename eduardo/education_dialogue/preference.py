@@ -10,7 +10,7 @@ from eduardo.education_dialogue.conversation import Background
 from eduardo.education_dialogue.views import Lesson, preference_view
 from eduardo.judge.reply import read_decision, verdict_format
 from eduardo.judge.voting import VotingPanel, is_measured, tally
-from eduardo.llm import ChatClient
+from eduardo.llm import Completer
 from eduardo.settings import RecipeSettings
 from eduardo.types import Comparison, Decision, Vote
 
@@ -25,7 +25,7 @@ RESPONSE_FORMAT = verdict_format("reasoning", decisions=_DECISIONS[True])
 class PreferenceJudge:
     """Asks for votes on a lesson and a reference, shown in either order."""
 
-    def __init__(self, client: ChatClient, recipe: RecipeSettings) -> None:
+    def __init__(self, client: Completer, recipe: RecipeSettings) -> None:
         self._panel = VotingPanel(client, recipe.judge, RESPONSE_FORMAT)
         self._settle_early = recipe.preference.estimate == "majority"
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from eduardo.errors import EndpointRejected
 from eduardo.json_reply.schema import StructuredOutput
-from eduardo.llm import ChatClient, Completion, Message
+from eduardo.llm import Completer, Completion, Message
 
 _logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ class SchemaClient:
     """A chat client whose replies should be objects of one schema."""
 
     def __init__(
-        self, client: ChatClient, schema: Mapping[str, object], mode: StructuredOutput, *, role: str
+        self, client: Completer, schema: Mapping[str, object], mode: StructuredOutput, *, role: str
     ) -> None:
         """`schema` is a `response_format`; `role` names the endpoint in the log."""
         self._client, self._schema, self._mode, self._role = client, schema, mode, role
@@ -26,7 +26,7 @@ class SchemaClient:
     async def complete(
         self, messages: Sequence[Message], *, n: int, temperature: float, max_tokens: int, seed: int
     ) -> tuple[Completion, ...]:
-        """Between 1 and `n` replies. Raises EndpointError as `ChatClient.complete` does."""
+        """Between 1 and `n` replies. Raises EndpointError as `Completer.complete` does."""
         ask = partial(
             self._client.complete, messages, n=n, temperature=temperature, max_tokens=max_tokens, seed=seed
         )

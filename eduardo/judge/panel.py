@@ -8,7 +8,7 @@ from functools import partial
 
 from eduardo.judge.reply import RESPONSE_FORMAT, read_vote
 from eduardo.judge.voting import VotingPanel, is_measured, tally
-from eduardo.llm import ChatClient
+from eduardo.llm import Completer
 from eduardo.settings import JudgeSettings
 from eduardo.types import Criterion, Decision, Transcript, Verdict, Vote
 from eduardo.views import judge_view
@@ -17,7 +17,7 @@ from eduardo.views import judge_view
 class Judge:
     """Asks for the votes on a transcript, as few as settle each criterion."""
 
-    def __init__(self, client: ChatClient, settings: JudgeSettings) -> None:
+    def __init__(self, client: Completer, settings: JudgeSettings) -> None:
         self._panel, self._num_votes = VotingPanel(client, settings, RESPONSE_FORMAT), settings.votes
 
     async def judge(self, transcript: Transcript, *, seed: int) -> tuple[Verdict, ...]:

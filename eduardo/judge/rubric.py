@@ -10,7 +10,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from eduardo.json_reply import SchemaClient, as_text, find_objects, response_format
-from eduardo.llm import ChatClient, Completion
+from eduardo.llm import Completer, Completion
 from eduardo.settings import RubricSettings
 from eduardo.types import FinishReason, Transcript
 from eduardo.views import rubric_view
@@ -40,7 +40,7 @@ class Rating:
 
 
 class RubricJudge:
-    def __init__(self, client: ChatClient, settings: RubricSettings) -> None:
+    def __init__(self, client: Completer, settings: RubricSettings) -> None:
         self._settings = settings
         self._client = SchemaClient(client, RESPONSE_FORMAT, settings.structured_output, role="rubric judge")
 

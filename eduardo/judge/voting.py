@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eduardo.errors import EndpointUnavailable
 from eduardo.json_reply import SchemaClient
-from eduardo.llm import ChatClient, Completion
+from eduardo.llm import Completer, Completion
 from eduardo.seeds import derive_seed
 from eduardo.settings import JudgeSettings
 from eduardo.types import Decision, Vote
@@ -16,7 +16,7 @@ from eduardo.views import Message
 class VotingPanel:
     """Asks a judge's endpoint for votes of one form (`schema`)."""
 
-    def __init__(self, client: ChatClient, settings: JudgeSettings, schema: Mapping[str, object]) -> None:
+    def __init__(self, client: Completer, settings: JudgeSettings, schema: Mapping[str, object]) -> None:
         self._client = SchemaClient(client, schema, settings.structured_output, role="judge")
         self._settings = settings
 

@@ -1,6 +1,7 @@
 """One async chat client for every endpoint: deadlines, retries, a concurrency limit, typed failures."""
 
 from eduardo.llm.client import ChatClient
+from eduardo.llm.completer import Completer
 from eduardo.llm.replies import Completion, Message, TokenCompletion
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.shared import close_shared_clients, shared_client
@@ -10,6 +11,7 @@ from eduardo.llm.usage import TokenUsage, counted
 __all__ = [
     "ChatClient",
     "ClientStats",
+    "Completer",
     "Completion",
     "EndpointReport",
     "Message",
