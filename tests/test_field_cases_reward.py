@@ -115,8 +115,11 @@ def test_w02_a_step_in_which_nine_of_ten_failed_is_above_every_sane_budget() -> 
 class Endpoint:
     """Serves student and judge: `num_attempts` test attempts in all, then errors. Counts its requests."""
 
-    def __init__(self, num_attempts: int, *, judge_status: int = 200) -> None:
+    def __init__(
+        self, num_attempts: int, *, attempt: str | None = RIGHT, finish: str = "stop", judge_status: int = 200
+    ) -> None:
         self.left, self.judge_status = num_attempts, judge_status
+        self.attempt, self.finish = attempt, finish
         self.asked: Counter[str] = Counter()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -130,7 +133,7 @@ class Endpoint:
             return web.json_response({"error": {"message": "gone"}}, status=500)
         sent = min(self.left, body["n"])
         self.left -= sent
-        return web.json_response(chat_reply(*[RIGHT] * sent))
+        return web.json_response(chat_reply(*[self.attempt] * sent, finish=self.finish))
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +168,18 @@ async def test_w02_a_post_test_that_is_partly_answered_counts_above_a_minimum_on
     assert enough.reward is not None
     assert enough.reward.post == 1.0
     assert flat_metrics(enough)["num_graded"] == 12
+
+
+@pytest.mark.parametrize(
+    ("attempt", "finish"),
+    [(None, "stop"), (None, "content_filter"), (RIGHT, "content_filter"), (RIGHT, "abort")],
+)
+async def test_w02_attempts_that_the_endpoint_withheld_are_void_not_wrong(
+    attempt: str | None, finish: str, grader: Grader
+) -> None:
+    scored = await score(Endpoint(16, attempt=attempt, finish=finish), grader)
+    assert scored.is_void
+    assert "0 of 16 attempts graded" in (scored.void_reason or "")
 
 
 async def test_w02_a_dead_judge_makes_the_dialogue_void(grader: Grader) -> None:

@@ -73,6 +73,32 @@ def test_choices_that_the_engine_gave_up_are_missing_not_answers() -> None:
     assert [c.text for c in decode_chat(encoded(reply), n=2)] == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("finish", "message"),
+    [
+        ("length", {}),
+        ("length", {"reasoning": "hm"}),
+        ("stop", {"reasoning_content": "hm"}),
+        ("stop", {"reasoning": ""}),
+    ],
+)
+def test_no_content_is_an_answer_where_thinking_may_have_taken_its_place(
+    finish: str, message: dict[str, str]
+) -> None:
+    assert decode_chat(encoded(chat_reply(None, finish=finish, **message)), n=1)[0].text is None
+
+
+@pytest.mark.parametrize("finish", ["stop", "content_filter", "tool_calls", None])
+@pytest.mark.parametrize("message", [{}, {"content": None}, {"content": None, "reasoning": None}])
+def test_w02_k04_no_content_for_no_reason_is_no_answer(finish: str | None, message: dict[str, None]) -> None:
+    blank = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+    spoken = {"index": 1, "message": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
+
+    assert [c.text for c in decode_chat(encoded({"choices": [blank, spoken]}), n=2)] == [""]
+    with pytest.raises(UnusableReplyError, match="no finished choice with any content"):
+        decode_chat(encoded({"choices": [blank]}), n=1)
+
+
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode))
 def test_a_body_that_is_no_reply_is_called_unusable_in_one_line(body: bytes) -> None:
     for decode in (partial(decode_chat, n=1), decode_models, decode_tokens):

@@ -73,13 +73,28 @@ async def test_thinking_that_the_server_split_off_is_dropped_too(
     assert await student.reply(TRANSCRIPT, seed=1) == Turn(speaker=Speaker.STUDENT, text="It is 4.")
 
 
-@pytest.mark.parametrize("text", ["", "  \n", None, "<think>hm</think>"])
-async def test_an_empty_reply_is_a_silent_turn(
-    text: str | None, httpserver: HTTPServer, student: Student
-) -> None:
+@pytest.mark.parametrize("text", ["", "  \n", "<think>hm</think>"])
+async def test_an_empty_reply_is_a_silent_turn(text: str, httpserver: HTTPServer, student: Student) -> None:
     answer(httpserver, chat_reply(text))
     turn = await student.reply(TRANSCRIPT, seed=1)
     assert (turn.text, turn.faults) == ("", (TurnFault.BLANK,))
+
+
+async def test_a_thinking_student_that_says_nothing_is_silent(
+    httpserver: HTTPServer, student: Student
+) -> None:
+    answer(httpserver, chat_reply(None, reasoning=""))
+    turn = await student.reply(TRANSCRIPT, seed=1)
+    assert (turn.text, turn.faults) == ("", (TurnFault.BLANK,))
+
+
+@pytest.mark.parametrize("finish", ["stop", "tool_calls"])
+async def test_w02_a_reply_without_content_is_a_fault_of_the_endpoint_not_silence(
+    finish: str, httpserver: HTTPServer, student: Student
+) -> None:
+    answer(httpserver, chat_reply(None, finish=finish))
+    with pytest.raises(EndpointUnavailable, match="no finished choice with any content"):
+        await student.reply(TRANSCRIPT, seed=1)
 
 
 async def test_a_reply_cut_inside_the_thinking_is_silent_and_truncated(
@@ -116,13 +131,13 @@ async def test_a_failing_server_raises(
 async def test_attempts_are_one_request_and_lose_their_thinking(
     httpserver: HTTPServer, student: Student
 ) -> None:
-    answer(httpserver, chat_reply(r"<think>\boxed{5}?</think>\boxed{4}", r"\boxed{3}", None))
+    answer(httpserver, chat_reply(r"<think>\boxed{5}?</think>\boxed{4}", r"\boxed{3}", ""))
 
     attempts = await student.attempt(
         views.cold_solve_view(PROBLEM), n=3, max_tokens=800, temperature=0.6, seed=3
     )
 
-    assert [attempt.text for attempt in attempts] == [r"\boxed{4}", r"\boxed{3}", None]
+    assert [attempt.text for attempt in attempts] == [r"\boxed{4}", r"\boxed{3}", ""]
     assert {attempt.finish for attempt in attempts} == {FinishReason.STOP}
     request = sent(httpserver)
     assert (request["n"], request["max_tokens"], request["seed"]) == (3, 800, 3)

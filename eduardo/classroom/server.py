@@ -168,6 +168,7 @@ class ClassroomServer:
             blank = orjson.loads(reply)
             for choice in blank["choices"]:
                 choice["message"]["content"] = None
+                choice["finish_reason"] = "stop"
             return _json(blank)
         response = web.StreamResponse(headers={"Content-Length": str(len(reply))})
         if fault is FaultKind.HALF_BODY:

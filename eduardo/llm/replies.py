@@ -21,7 +21,7 @@ _GIVEN_UP = frozenset({"abort", "error"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One choice. `text` is None when nothing visible was written, e.g. all tokens went into thinking."""
+    """One choice. `text` is None when all tokens went into thinking; what else has no content is no completion."""
 
     text: str | None
     finish: FinishReason
@@ -105,9 +105,9 @@ def decode_counted_chat(body: bytes, *, n: int) -> tuple[tuple[Completion, ...],
         reply = _chat_decoder.decode(body)
     except msgspec.MsgspecError as error:
         raise UnusableReplyError(f"no chat completion ({error}): {excerpt(body)}") from error
-    choices = [choice for choice in reply.choices if choice.finish_reason not in _GIVEN_UP]
+    choices = [choice for choice in reply.choices if _is_answer(choice)]
     if not choices:
-        raise UnusableReplyError(f"no finished choice: {excerpt(body)}")
+        raise UnusableReplyError(f"no finished choice with any content: {excerpt(body)}")
     choices.sort(key=lambda choice: choice.index)
     told = reply.usage or _Usage()
     tokens = told.completion_tokens if n == 1 else None
@@ -154,6 +154,19 @@ def excerpt(body: bytes) -> str:
         text = None
     text = re.sub(r"\s+", " ", text or body.decode(errors="replace")).strip()
     return text[:_EXCERPT_CHARS] + " ..." if len(text) > _EXCERPT_CHARS else text or "(empty body)"
+
+
+def _is_answer(choice: _Choice) -> bool:
+    """False for what the engine gave up, and for a message without content that no thinking accounts for.
+
+    An empty string is silence. A missing content is silence only where thinking came back in its place, or may
+    have used up all tokens out of sight.
+    """
+    message = choice.message
+    if choice.finish_reason in _GIVEN_UP:
+        return False
+    parts = (message.content, message.reasoning_content, message.reasoning)
+    return choice.finish_reason == FinishReason.LENGTH or any(part is not None for part in parts)
 
 
 def _to_completion(choice: _Choice, num_tokens: int | None) -> Completion:
