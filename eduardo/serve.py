@@ -14,6 +14,7 @@ from types import FrameType
 
 from rich.console import Console
 
+from eduardo.cluster import requeue
 from eduardo.console import run_main
 from eduardo.errors import UserError
 from eduardo.evaluation.loading import load
@@ -23,10 +24,12 @@ from eduardo.serving.address import own_address
 from eduardo.serving.endpoint_file import published
 from eduardo.serving.roles import RoleProcess, running_roles
 from eduardo.serving.settings import ROLES, Role, ServeSettings
+from eduardo.serving.usage import has_answered
 from eduardo.serving.vllm_server import ServerFailed
 
 _POLL_S = 1.0
 _SHOW_EVERY_S = 15.0
+_ASK_USAGE_EVERY_S = 30.0
 _EPILOG = """\
 examples:
   python -m eduardo.serve student                                 # 4 GPUs, the recipe's student
@@ -39,7 +42,9 @@ examples:
 
 When a server answers, a file in endpoints_dir (runs/endpoints, or $EDUARDO_ENDPOINTS) says where, with a private file
 that holds its key: `python -m eduardo.train classroom=vllm` on any node that sees the folder finds it. Ctrl-C, SIGTERM
-or scancel ends the servers and removes the files. Knobs: configs/serve.yaml and configs/servers/.
+or scancel ends the servers and removes the files. SIGUSR1, which scripts/serve.sbatch gets before its job's time limit,
+does the same and puts the job back into the queue, unless nobody has asked its servers anything. Knobs:
+configs/serve.yaml and configs/servers/.
 """
 
 
@@ -64,9 +69,13 @@ def load_settings(overrides: Sequence[str]) -> ServeSettings:
 
 
 def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> int:
-    """Serve until a signal comes: then 128 + its number. Raises EduardoError when a server does not come up or dies."""
+    """Serve until a signal comes: then 128 + its number. Raises EduardoError when a server does not come up or dies.
+
+    SIGUSR1 in a Slurm job also requeues it, unless nobody has asked its servers anything.
+    """
     endpoints_dir = Path(settings.endpoints_dir)
     host = settings.advertised_host or own_address()
+    watch = _Watch()
     try:
         with (
             _stopped_by_signals(),
@@ -88,9 +97,11 @@ def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> i
                     f"{process.role}: {process.served_name} at http://{host}:{process.endpoint(host).port}/v1, "
                     f"published in {file}, log {process.server.log_file}",
                 )
-            _watch(running)
+            watch.until_one_ends(running)
     except _Stopped as stop:
         _say(console, f"{signal.Signals(stop.number).name}: servers stopped")
+        if stop.number == signal.SIGUSR1:
+            _requeue(console, was_useful=watch.saw_answers)
         return 128 + stop.number
     return 0
 
@@ -116,20 +127,46 @@ class _Waiting:
             _say(self._console, f"{role}: loading, {elapsed_s:.0f} s (limit {self._limit_s:g} s)")
 
 
-def _watch(running: Sequence[RoleProcess]) -> None:
-    while True:
-        for process in running:
-            if not process.server.is_alive:
-                raise ServerFailed(
-                    f"the {process.role} server ended: {process.server.last_words()}; see {process.server.log_file}"
+class _Watch:
+    """Looks after servers that answer. `saw_answers`: one of them has answered somebody."""
+
+    def __init__(self) -> None:
+        self.saw_answers = False
+        self._next_look_s = 0.0
+
+    def until_one_ends(self, running: Sequence[RoleProcess]) -> None:
+        """Raises ServerFailed then."""
+        while True:
+            for process in running:
+                if not process.server.is_alive:
+                    raise ServerFailed(
+                        f"the {process.role} server ended: {process.server.last_words()}; "
+                        f"see {process.server.log_file}"
+                    )
+            if not self.saw_answers and time.monotonic() >= self._next_look_s:
+                self._next_look_s = time.monotonic() + _ASK_USAGE_EVERY_S
+                self.saw_answers = any(
+                    has_answered(p.server.base_url, p.key_file.read_text().strip()) for p in running
                 )
-        time.sleep(_POLL_S)
+            time.sleep(_POLL_S)
+
+
+def _requeue(console: Console, *, was_useful: bool) -> None:
+    """A server that nobody asks would otherwise hold its GPUs for ever."""
+    job_id = os.environ.get("SLURM_JOB_ID")
+    if job_id is None:
+        return
+    if not was_useful:
+        _say(console, f"job {job_id} is not requeued: nobody has asked its servers anything")
+        return
+    _say(console, f"job {job_id} goes back into the queue and serves again")
+    requeue(job_id)
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM raise _Stopped once; further ones do not disturb the tidying up."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    """SIGINT, SIGTERM and SIGUSR1 raise _Stopped once; further ones do not disturb the tidying up."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
     def stop(number: int, frame: FrameType | None) -> None:
         for each in numbers:

@@ -15,12 +15,14 @@ from eduardo.cluster.ray_commands import head_command, srun_command, worker_comm
 from eduardo.config import ClusterSettings
 from eduardo.errors import UserError
 from eduardo.serving.address import own_address
-from eduardo.train.placement import Placement, requeue_job
+from eduardo.train.placement import Placement
 from eduardo.train.process import run_environment
 from eduardo.train.run_folder import RunFolder
 
 IN_JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "gpu[01-03]", "SLURMD_NODENAME": "gpu01"}
-SETTINGS = ClusterSettings(join_timeout_s=10, head_address=None, temp_dir="/tmp", requeue=False)
+SETTINGS = ClusterSettings(
+    join_timeout_s=10, head_address=None, temp_dir="/tmp", requeue=False, max_requeues_without_step=3
+)
 RESOURCES = NodeResources(num_gpus=4, num_cpus=None)
 
 
@@ -158,21 +160,3 @@ def test_multiprocessing_does_not_unblock_sigterm():
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
         )
     assert said.stdout.strip() == "True"
-
-
-def test_a_job_without_progress_is_not_requeued(scontrol, monkeypatch, capsys):
-    from rich.console import Console
-
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with pytest.raises(UserError, match="job 7 is not requeued"):
-        requeue_job(Console(), progress=False)
-    assert not scontrol.exists()
-    requeue_job(Console(), progress=True)
-    assert scontrol.read_text() == "requeue 7\n"
-
-
-def test_requeue_needs_a_job(no_slurm):
-    from rich.console import Console
-
-    with pytest.raises(UserError, match="no Slurm job"):
-        requeue_job(Console(), progress=True)

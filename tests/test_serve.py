@@ -7,10 +7,12 @@ import socket
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from eduardo.errors import UserError
 from eduardo.serve import main
 from eduardo.serving.address import own_address
+from eduardo.serving.usage import has_answered
 
 
 @pytest.mark.parametrize(
@@ -65,3 +67,14 @@ def test_the_route_to_the_slurm_node_counts_first(monkeypatch: pytest.MonkeyPatc
     elsewhere = own_address()
     monkeypatch.setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1")
     assert own_address() == elsewhere  # loopback is no way to other nodes
+
+
+def test_a_server_was_of_use_when_it_finished_a_request(httpserver: HTTPServer) -> None:
+    text = 'vllm:request_success_total{engine="0",finished_reason="stop",model_name="a"} %s\n'
+    authorized = {"Authorization": "Bearer secret"}
+    httpserver.expect_ordered_request("/metrics", headers=authorized).respond_with_data(text % "0.0")
+    httpserver.expect_ordered_request("/metrics", headers=authorized).respond_with_data(text % "3.0")
+
+    assert not has_answered(httpserver.url_for("/v1"), "secret")
+    assert has_answered(httpserver.url_for("/v1"), "secret")
+    assert not has_answered("http://127.0.0.1:9/v1", "secret")

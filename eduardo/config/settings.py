@@ -44,7 +44,10 @@ class ClusterSettings(Settings):
     join_timeout_s: Seconds  # until Ray has all nodes
     head_address: str | None  # of the first node for the others; None: the one on its route to them
     temp_dir: Annotated[str, Field(pattern=r"^/.{0,29}$")]  # on each node; Ray's sockets need a short path
-    requeue: bool  # SIGUSR1 (sbatch --signal) saves, ends and puts the job back into the queue
+    requeue: bool  # SIGUSR1 (sbatch --signal), or servers that left, put the job back into the queue
+    max_requeues_without_step: Annotated[
+        int, Field(ge=0)
+    ]  # in a row, when servers left before a step was done
 
 
 class ServerSettings(Settings):

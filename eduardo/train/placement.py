@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from omegaconf import DictConfig
-from rich.console import Console
 
-from eduardo.cluster import Job, NodeResources, RayCluster, current_job, node_address, requeue
+from eduardo.cluster import Job, NodeResources, RayCluster, current_job, node_address
 from eduardo.config import ClusterSettings
 from eduardo.errors import UserError
 from eduardo.serving.address import own_address
@@ -56,23 +55,6 @@ class Placement:
             env=env,
             log=log,
         )
-
-
-def requeue_job(console: Console, *, progress: bool) -> None:
-    """Put this Slurm job back into the queue, unless it would come back again and again without moving.
-
-    Raises UserError outside Slurm and without progress.
-    """
-    job_id = os.environ.get("SLURM_JOB_ID")
-    if job_id is None:
-        raise UserError("cluster.requeue=true, but this is no Slurm job: the same command continues the run")
-    if not progress:
-        raise UserError(
-            f"job {job_id} is not requeued, because its time limit left no time for a step: ask for more with "
-            "`sbatch --time`"
-        )
-    console.print(f"job {job_id} goes back into the queue and continues the run", highlight=False)
-    requeue(job_id)
 
 
 def _node_resources(config: DictConfig) -> NodeResources:

@@ -12,13 +12,16 @@ from rich.console import Console
 
 from eduardo.config import TrainSettings
 from eduardo.config.steps import num_steps
+from eduardo.console import FAILURE
 from eduardo.errors import EduardoError, UserError
+from eduardo.serving.endpoint_file import folder_of
 from eduardo.serving.watch import ServerWatch
 from eduardo.train.curves import draw_curves
 from eduardo.train.failure import RunStatus, error_line, read_status
-from eduardo.train.placement import Placement, requeue_job
+from eduardo.train.placement import Placement
 from eduardo.train.process import TrainingProcess, run_environment
 from eduardo.train.progress import RunProgress
+from eduardo.train.requeue import requeue_at_time_limit, requeue_without_servers, servers_that_left
 from eduardo.train.run_folder import RunFolder
 from eduardo.train.services import classroom
 from eduardo.train.start_check import StartCheck
@@ -45,7 +48,8 @@ def run_session(config: DictConfig, settings: TrainSettings, start_check: StartC
         )
         return 0
     placement = Placement(config, settings.cluster)
-    servers = ServerWatch()
+    servers, wanted = ServerWatch(), settings.classroom
+    _say_what_is_awaited(console, settings)
     with classroom(config, settings, folder.path, host=placement.host, watch=servers) as settings:
         start_check.with_servers(settings)
         folder.prepare(config, settings)
@@ -62,12 +66,19 @@ def run_session(config: DictConfig, settings: TrainSettings, start_check: StartC
     if stop.signal_number is not None and not (ended and ended.failed):
         console.print(_how_it_stopped(status, ended), highlight=False)
         if stop.signal_number == signal.SIGUSR1 and settings.cluster.requeue:
-            requeue_job(console, progress=ended is not None and ended.step > first_step)
+            requeue_at_time_limit(console, progress=ended is not None and ended.step > first_step)
         return SIGNAL_STATUS + stop.signal_number
     if status == 0 and ended and not ended.failed:
         console.print(f"finished after step {ended.step}: {folder.path}", highlight=False, soft_wrap=True)
         return 0
-    raise _failure(folder, status, ended, log_start)
+    error = _failure(folder, status, ended, log_start)
+    left = servers_that_left(wanted, settings.classroom) if ended and ended.failed else []
+    if ended and left and settings.cluster.requeue:
+        console.print(f"{error}; gone: {' and '.join(left)}", highlight=False, soft_wrap=True)
+        limit = settings.cluster.max_requeues_without_step
+        requeue_without_servers(console, folder.path, step=ended.step, limit=limit)
+        return FAILURE
+    raise error
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +133,15 @@ class _Run:
         if death is None or not request_stop(self.folder.path, death, failed=True):
             return []
         return [f"{death}; the checkpoint is saved first"]
+
+
+def _say_what_is_awaited(console: Console, settings: TrainSettings) -> None:
+    wait_s, classroom = settings.run.endpoint_wait_s, settings.classroom
+    roles = [role for role in ("student", "judge") if folder_of(getattr(classroom, role))]
+    if roles and wait_s > 0:
+        console.print(
+            f"looking for {' and '.join(roles)}, at most {wait_s:g} s (run.endpoint_wait_s)", highlight=False
+        )
 
 
 def _is_finished(config: DictConfig, settings: TrainSettings, folder: RunFolder) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from eduardo.serving.endpoint_file import PublishedEndpoint, locate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMIT_S = 500  # of a machine that does other things too
+USAGE_IS_SEEN_AFTER_S = 40
 
 pytestmark = [
     pytest.mark.slurm,
@@ -57,6 +60,54 @@ def test_a_server_job_is_found_and_ends_without_a_trace(
     _, alive = psutil.wait_procs(servers, timeout=120)
     assert alive == []
     assert list(endpoints.iterdir()) == []
+
+
+def test_a_server_job_comes_back_after_its_time_limit_unless_nobody_asked_it_anything(
+    slurm: SlurmSandbox, model: Path, tmp_path: Path
+) -> None:
+    endpoints = tmp_path / "endpoints"
+    arguments = ["student", str(model), "servers=cpu", "servers.student.max_model_len=512"]
+    arguments += [f"endpoints_dir={endpoints}", f"log_dir={tmp_path / 'logs'}"]
+    job = submit(slurm, tmp_path, *arguments)
+    try:
+        first = await_server(slurm, endpoints, job, tmp_path)
+        ask(first, (endpoints / first.api_key_file).read_text().strip())
+        time.sleep(USAGE_IS_SEEN_AFTER_S)
+        slurm.run("scancel", "--batch", "--signal=USR1", job)
+        await_output(tmp_path, f"job {job} goes back into the queue")
+        await_state(slurm, job, "PENDING")
+        assert list(endpoints.iterdir()) == []
+        slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+        second = await_server(slurm, endpoints, job, tmp_path)
+        assert second.api_key_file != first.api_key_file
+        slurm.run("scancel", "--batch", "--signal=USR1", job)
+        await_output(tmp_path, f"job {job} is not requeued: nobody has asked its servers anything")
+        await_state(slurm, job, "FAILED")
+    finally:
+        slurm.run("scancel", job)
+    assert list(endpoints.iterdir()) == []
+
+
+def ask(server: PublishedEndpoint, key: str) -> None:
+    body = json.dumps({"model": server.model, "prompt": "a", "max_tokens": 2}).encode()
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(f"{server.base_url}/completions", body, headers)
+    with urllib.request.urlopen(request, timeout=LIMIT_S) as reply:
+        assert reply.status == 200
+
+
+def await_output(folder: Path, text: str) -> None:
+    deadline_s = time.monotonic() + LIMIT_S
+    while text not in (folder / "job.out").read_text():
+        assert time.monotonic() < deadline_s, (folder / "job.out").read_text()
+        time.sleep(1)
+
+
+def await_state(slurm: SlurmSandbox, job: str, state: str) -> None:
+    deadline_s = time.monotonic() + LIMIT_S
+    while f"JobState={state}" not in (seen := slurm.run("scontrol", "show", "job", job, "--oneliner")):
+        assert time.monotonic() < deadline_s, seen
+        time.sleep(1)
 
 
 def submit(slurm: SlurmSandbox, folder: Path, *arguments: str) -> str:

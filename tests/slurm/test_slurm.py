@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,8 @@ import pytest
 from sandbox import SlurmSandbox, missing_programs
 from tiny_run import SMALL, inputs, make_workplace
 
+from eduardo.classroom import process as classroom_process
+from eduardo.serving.endpoint_file import PublishedEndpoint, private_key_file, published
 from eduardo.verl_adapter.checkpoints import fault_of
 from eduardo.verl_adapter.journal import read_journal
 
@@ -280,3 +283,47 @@ def test_more_nodes_than_the_job_has_are_refused(slurm, workplace):
     job = Job(slurm, number, workplace / "few", output)
     wait_until(lambda: job.state == "FAILED", job)
     assert f"trainer.nnodes=3, but Slurm job {number} has 2 (n1, n2)" in output.read_text()
+
+
+@contextmanager
+def published_classroom(folder):
+    """A simulated student and judge that are found as those of `eduardo serve` are, as long as the block runs."""
+    with classroom_process.start() as server:
+        port = int(server.base_url.removesuffix("/v1").rpartition(":")[2])
+        facts = {"host": "127.0.0.1", "port": port, "source": "simulated", "max_model_len": 32768}
+        facts |= {"pid": os.getpid(), "started": "2026-01-01T00:00:00+00:00"}
+        with private_key_file(folder, f"{port}.key", "secret") as key:
+            both = [
+                PublishedEndpoint(role=role, model=f"simulated-{role}", api_key_file=key.name, **facts)
+                for role in ("student", "judge")
+            ]
+            with published(folder, both[0]), published(folder, both[1]):
+                yield
+
+
+def test_a_run_whose_servers_leave_waits_in_the_queue_and_continues_with_others(slurm, workplace, tmp_path):
+    folder, output, endpoints = workplace / "servers", workplace / "servers.out", tmp_path / "endpoints"
+    arguments = [f"run.dir={folder}", *SMALL, *ENDLESS, *inputs(workplace), "preflight.enabled=false"]
+    arguments += ["classroom.server.kind=none"]
+    for role in ("student", "judge"):
+        arguments += [
+            f"classroom.{role}.base_url=published:{endpoints}",
+            f"classroom.{role}.retry_budget_s=3",
+        ]
+    number = submit(slurm, "train.sbatch", *arguments, options=["--nodes=1"], output=output)
+    job = Job(slurm, number, folder, output)
+    try:
+        with published_classroom(endpoints):
+            wait_until(lambda: job.has_step(1), job)
+        wait_until(lambda: job.num_restarts == 1 and job.state == "PENDING", job)
+        left = snapshot(job)
+        assert left.left == [] and max(left.saved) == left.metrics[-1]["step"]
+        assert "gone: student and judge" in left.said
+        slurm.run("scontrol", "update", f"JobId={number}", "StartTime=now")
+        wait_until(lambda: job.said().count("looking for student and judge, at most 7200 s") == 2, job)
+        with published_classroom(endpoints):
+            wait_until(lambda: job.has_step(max(left.saved) + 1), job)
+            slurm.run("scancel", number)
+            wait_until(lambda: job.state == "CANCELLED", job)
+    finally:
+        slurm.run("scancel", number)
