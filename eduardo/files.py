@@ -8,15 +8,19 @@ import logging
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from eduardo.errors import UserError
 
 _logger = logging.getLogger(__name__)
+
+_NOT_NOTED = object()
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -119,6 +123,23 @@ class LineWriter:
         else:
             self._file.truncate(end)
             _logger.warning("%s: removed a last line that was cut while it was written", self._path)
+
+
+def changed_keys(noted: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """Where facts that were read from a JSON file differ from those of now; keys inside others are `outer.inner`.
+
+    A key that only one side has differs too: what was not noted is not known.
+    """
+    return sorted(_changed(noted, msgspec.json.decode(msgspec.json.encode(now)), ""))
+
+
+def _changed(noted: Mapping[str, object], now: Mapping[str, object], prefix: str) -> Iterator[str]:
+    for key in {*noted, *now}:
+        before, after = noted.get(key, _NOT_NOTED), now.get(key, _NOT_NOTED)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changed(before, after, f"{prefix}{key}.")
+        elif before != after:
+            yield f"{prefix}{key}"
 
 
 def names_folder(model: str) -> bool:

@@ -10,7 +10,6 @@ import pytest
 from eduardo import evaluate, process_dataset
 from eduardo.console import run_main
 from eduardo.errors import EndpointUnavailable, UserError
-from eduardo.evaluation import session
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_tutor, parse_tutor
 from eduardo.llm import close_shared_clients
 
@@ -30,13 +29,6 @@ def test_a_missing_data_file_is_one_clear_message(capsys: pytest.CaptureFixture[
     ]
     assert run_main(evaluate.main, arguments) == 2
     assert "data_file=nowhere.parquet: no such file" in capsys.readouterr().err
-
-
-def test_a_folder_of_other_dialogues_is_not_continued(tmp_path: Path) -> None:
-    session.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
-    session.claim_folder(tmp_path / "t", {"seed": 1, "tutor": "a"})
-    with pytest.raises(UserError, match="another seed"):
-        session.claim_folder(tmp_path / "t", {"seed": 2, "tutor": "a"})
 
 
 def test_the_name_of_a_probe_is_a_tutor_and_of_nothing_else() -> None:

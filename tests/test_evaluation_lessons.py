@@ -51,6 +51,13 @@ def test_a_second_run_keeps_what_is_there(report):
     assert all(lesson.preference.comparisons for lesson in scored)
 
 
+@pytest.mark.timeout(240)
+def test_lessons_under_other_conditions_are_not_added(report, data):
+    command = ["education_dialogue", "--tutor", "adapter", f"data_file={data}", f"out_dir={report}"]
+    with pytest.raises(UserError, match=r"made with another judge_extra_body\.top_k: choose another out_dir"):
+        evaluate.main([*command, "num_samples=2", "classroom.judge.extra_body={top_k: 5}"])
+
+
 def test_a_tutor_without_lessons_has_no_figures():
     figures = figures_of("nobody", [], 4)
     assert figures.preference is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eduardo.errors import UserError
-from eduardo.files import flush, replace_file, write_whole
+from eduardo.files import changed_keys, flush, replace_file, write_whole
 
 
 def test_a_file_is_written_with_its_folder_and_replaced_as_a_whole(tmp_path: Path) -> None:
@@ -71,3 +71,20 @@ def test_a_file_has_the_permissions_of_any_other_new_file(tmp_path: Path) -> Non
     write_whole(tmp_path / "ours", b"x")
     (tmp_path / "plain").write_bytes(b"x")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("noted", "now", "changed"),
+    [
+        ({"a": [1, 2], "b": {"c": 1}}, {"b": {"c": 1}, "a": (1, 2)}, []),
+        ({"a": 1, "b": 2}, {"a": 1, "b": 3}, ["b"]),
+        ({"a": 1}, {}, ["a"]),
+        ({}, {"a": None}, ["a"]),
+        ({"b": {"c": {"x": 1, "y": 1}}}, {"b": {"c": {"x": 2}}}, ["b.c.x", "b.c.y"]),
+        ({"b": {"c": 1}}, {"b": None}, ["b"]),
+    ],
+)
+def test_facts_that_changed_since_they_were_noted_are_named(
+    noted: dict[str, object], now: dict[str, object], changed: list[str]
+) -> None:
+    assert changed_keys(noted, now) == changed

@@ -142,8 +142,13 @@ def test_answers_of_another_setting_are_not_mixed_in(
 ) -> None:
     few = command(servers, tmp_path, "data.num_moments=1", "reward_model.path=null", tutors=("asking",))
     assert evaluate.main(few) == 0
-    assert run_main(evaluate.main, [*few, "seed=7"]) == 2
-    assert "made with another seed" in capsys.readouterr().err
+    for override, changed in [
+        ("seed=7", "seed"),
+        ("endpoint_thinking=prefilled", "endpoint_thinking"),
+        ("tutor_endpoint.extra_body={top_k: 5}", "tutor_extra_body.top_k"),
+    ]:
+        assert run_main(evaluate.main, [*few, override]) == 2
+        assert f"made with another {changed}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_rows_made_with_something_else_are_refused_by_name(tmp_path: Path) -> No
         pass
     other = {**MADE_WITH, "generation": {"seed": 2, "temperature": 0.7}, "student": "s"}
     with (
-        pytest.raises(UserError, match="another generation, student: choose another --out-dir"),
+        pytest.raises(UserError, match=r"another generation\.seed, student: choose another --out-dir"),
         open_journal(tmp_path, other),
     ):
         pass

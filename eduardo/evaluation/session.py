@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from eduardo.evaluation import report
 from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.environment import Task, key_of
 from eduardo.evaluation.html_report import REPORT, write_report
+from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
 from eduardo.evaluation.markdown import to_markdown
 from eduardo.evaluation.report import Evaluation
 from eduardo.evaluation.rows import to_rows
@@ -67,7 +67,7 @@ def measure(
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     out_dir = Path(settings.out_dir)
     for spec in specs:
-        claim_folder(out_dir / spec.name, _facts(spec, settings, persona))
+        claim_folder(out_dir / spec.name, conditions(spec, settings, persona))
     with (
         running_classroom(settings.classroom, log_dir=out_dir) as classroom,
         TaskProgress(console) as progress,
@@ -122,20 +122,6 @@ def read_scored(folder: Path, tasks: Sequence[Task]) -> list[ScoredDialogue]:
     return [dialogue for dialogue in read_dialogues(folder / SCORED) if key_of(dialogue) in planned]
 
 
-def claim_folder(folder: Path, facts: Mapping[str, object]) -> None:
-    """Note what the folder's dialogues were made with. Raises UserError when it holds those of something else."""
-    manifest = folder / "manifest.json"
-    if manifest.is_file():
-        earlier = json.loads(manifest.read_text())
-        changed = sorted(key for key in facts if earlier.get(key) != facts[key])
-        if changed:
-            raise UserError(
-                f"{folder} holds dialogues made with another {', '.join(changed)}: choose another out_dir or remove it"
-            )
-        return
-    write_whole(manifest, json.dumps(facts, indent=1).encode())
-
-
 def write_reports(
     summaries: Sequence[Summary], about: Mapping[str, str | int | float], out_dir: Path
 ) -> Evaluation:
@@ -170,13 +156,16 @@ def about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str 
     }
 
 
-def _facts(spec: TutorSpec, settings: EvaluationSettings, persona: str) -> dict[str, object]:
+def conditions(spec: TutorSpec, settings: EvaluationSettings, persona: str) -> dict[str, object]:
     """All that a dialogue or its score depends on, apart from how many there are and how fast."""
-    chosen = settings.model_dump(include={"recipe", "data_file", "temperature", "top_p", "seed"}, mode="json")
-    models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
-    tutor = f"{spec.target}#{spec.model}"
-    acting = {} if persona == PLAIN else {"persona": persona}
-    return {"tutor": tutor, **models, **acting, **chosen, "data_sha256": _sha256(settings.data_file)}
+    return {
+        **tutor_facts(spec, settings),
+        **classroom_facts(settings.classroom),
+        **settings.model_dump(include={"recipe", "data_file", "seed"}, mode="json"),
+        "persona": persona,
+        "max_answer_chars": settings.grader.max_answer_chars,
+        "data_sha256": _sha256(settings.data_file),
+    }
 
 
 def _sha256(file: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from eduardo.errors import UserError
-from eduardo.files import LineWriter
+from eduardo.files import LineWriter, changed_keys
 from eduardo.transfer_generation.outcome import Row
 
 VERSION = 1
@@ -92,8 +92,7 @@ def _check_header(path: Path, line: bytes, made_with: Mapping[str, object]) -> N
         raise UserError(
             f"{path}: a journal of version {header.version}; this program writes version {VERSION}"
         )
-    now = msgspec.json.decode(msgspec.json.encode(dict(made_with)))
-    changed = sorted(key for key in {*now, *header.made_with} if header.made_with.get(key) != now.get(key))
+    changed = changed_keys(header.made_with, made_with)
     if changed:
         raise UserError(
             f"{path.parent} holds rows made with another {', '.join(changed)}: choose another --out-dir or remove it"

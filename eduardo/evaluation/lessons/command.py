@@ -26,8 +26,8 @@ from eduardo.evaluation.lessons.settings import LessonTestSettings
 from eduardo.evaluation.lessons.stages import LessonTask, hold_lessons, read_lesson_tasks, score_lessons
 from eduardo.evaluation.lessons.summary import lesson_part
 from eduardo.evaluation.loading import load
+from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import claim_folder
 from eduardo.evaluation.stages import ROLLOUTS, SCORED
 from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
 from eduardo.llm import Message, close_shared_clients, shared_client
@@ -79,7 +79,7 @@ def run(specs: Sequence[TutorSpec], settings: LessonTestSettings, console: Conso
     tasks, out_dir = read_lesson_tasks(settings), Path(settings.out_dir)
     facts = _facts(settings)
     for spec in specs:
-        claim_folder(out_dir / spec.name, {"tutor": f"{spec.target}#{spec.model}", **facts})
+        claim_folder(out_dir / spec.name, {**tutor_facts(spec, settings), **facts})
     with (
         running_classroom(settings.classroom, log_dir=out_dir) as classroom,
         TaskProgress(console) as progress,
@@ -116,8 +116,8 @@ def _read(text: str, read_tutor: Callable[[str], TutorSpec]) -> TutorSpec:
 def _facts(settings: LessonTestSettings) -> dict[str, object]:
     """All that a lesson or its score depends on, beside the tutor."""
     chosen = settings.model_dump(include={"recipe", "data_file", "temperature", "top_p", "seed"}, mode="json")
-    models = {"student": settings.classroom.student.model, "judge": settings.classroom.judge.model}
-    return {**models, **chosen, "data_sha256": file_sha256(Path(settings.data_file))}
+    digest = file_sha256(Path(settings.data_file))
+    return {**classroom_facts(settings.classroom), **chosen, "data_sha256": digest}
 
 
 def _measure(

@@ -19,17 +19,17 @@ from eduardo.errors import UserError
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.loading import load
+from eduardo.evaluation.manifest import claim_folder, tutor_facts
 from eduardo.evaluation.middle_turn import summary
 from eduardo.evaluation.middle_turn.answers import Answer, answer_all, human_answers
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.ratings import rate_all
 from eduardo.evaluation.middle_turn.report import middle_turn_part
-from eduardo.evaluation.middle_turn.reward_model import RewardModel, score_all
+from eduardo.evaluation.middle_turn.reward_model import RewardModel, score_all, system_prompt
 from eduardo.evaluation.middle_turn.settings import MiddleTurnSettings
 from eduardo.evaluation.middle_turn.sources import read_moments
 from eduardo.evaluation.middle_turn.summary import ANSWERS, HUMAN, RATINGS, SCORES, AuthorRecords
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import claim_folder
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_tutor, running_tutor
 from eduardo.judge import RubricJudge
 from eduardo.llm import close_shared_clients, shared_client
@@ -132,13 +132,11 @@ class _Stages:
 
     def answer(self, spec: TutorSpec, progress: TaskProgress) -> None:
         settings, folder = self._settings, self._out_dir / spec.name
-        chosen = settings.model_dump(
-            include={"tutor_prompt", "tutor_sees_solution", "temperature", "top_p", "seed"}, mode="json"
-        )
+        chosen = settings.model_dump(include={"tutor_prompt", "tutor_sees_solution", "seed"})
         caps = settings.recipe.dialogue.model_dump(
             include={"tutor_turn_tokens", "response_tokens", "end_tag"}
         )
-        claim_folder(folder, {"tutor": f"{spec.target}#{spec.model}", **chosen, **caps, **self._data})
+        claim_folder(folder, {**tutor_facts(spec, settings), **chosen, **caps, **self._data})
         if self._answered(spec.name).keys() >= {moment.id for moment in self._moments}:
             return
         bar = progress.add_task(f"{spec.name}: answers", total=self._num_missing(folder / ANSWERS))
@@ -166,10 +164,14 @@ class _Stages:
     def score(self, names: Sequence[str], progress: TaskProgress) -> None:
         if self._settings.reward_model.path is None:
             return
-        facts = self._settings.reward_model.model_dump(exclude={"batch_size"}, mode="json")
+        chosen = self._settings.reward_model
+        facts = {
+            **chosen.model_dump(exclude={"batch_size", "system_prompt_file"}),
+            "system_prompt": system_prompt(chosen.system_prompt_file),
+        }
         for name in names:
             claim_folder((self._out_dir / name / SCORES).parent, facts)
-        model = RewardModel(self._settings.reward_model)
+        model = RewardModel(chosen)
         for name in names:
             bar = progress.add_task(
                 f"{name}: reward model", total=self._num_missing(self._out_dir / name / SCORES)
@@ -186,7 +188,12 @@ class _Stages:
         rubric = self._settings.rubric
         if rubric.judge is None:
             return
-        facts = {"rubric_judge": rubric.judge.model, **rubric.model_dump(exclude={"judge"}, mode="json")}
+        facts = {
+            "rubric_judge": rubric.judge.model,
+            "rubric_judge_extra_body": rubric.judge.extra_body,
+            "seed": self._settings.seed,
+            **rubric.model_dump(exclude={"judge"}),
+        }
         for name in names:
             claim_folder((self._out_dir / name / RATINGS).parent, facts)
         asyncio.run(self._rate(names, progress))

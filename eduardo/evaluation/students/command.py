@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
+from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.environment import Task
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.loading import load
+from eduardo.evaluation.manifest import claim_folder
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import about, claim_folder, measure, read_tasks, write_reports
+from eduardo.evaluation.session import about, measure, read_tasks, write_reports
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.students.baselines import with_own_baselines
 from eduardo.evaluation.students.matrix import students_part
@@ -79,7 +81,7 @@ def run(
     out_dir = Path(settings.out_dir)
     pool: dict[str, list[Summary]] = {}
     with running_classroom(settings.classroom, log_dir=out_dir) as classroom:
-        server = classroom.server.model_copy(update={"kind": "none", "model_path": None})
+        server = classroom.server.model_copy(update={"kind": "none"})  # it runs; `model_path` is noted still
         running = settings.model_copy(update={"classroom": classroom.model_copy(update={"server": server})})
         for number, student in enumerate(students, start=1):
             console.print(f"student {number} of {len(students)}: [bold]{student.name}[/]")
@@ -117,12 +119,20 @@ def _rated_by_itself(
     test = settings.recipe.post_test.model_dump(
         include={"attempts", "min_graded", "temperature", "max_tokens"}
     )
-    claim_folder(folder, {"student": settings.classroom.student.model, "seed": settings.seed, **test})
+    endpoint = settings.classroom.student
+    facts = {
+        "student": endpoint.model,
+        "student_extra_body": endpoint.extra_body,
+        "seed": settings.seed,
+        "max_answer_chars": settings.grader.max_answer_chars,
+        "data_sha256": file_sha256(Path(settings.data_file)),
+    }
+    claim_folder(folder, {**facts, **test})
     with TaskProgress(console) as progress:
         bar = progress.add_task(f"{student.name}: cold solve rates", total=2 * num_problems)
         rated = with_own_baselines(
             tasks,
-            settings.classroom.student,
+            endpoint,
             settings,
             file=folder / "baselines.jsonl",
             progress=lambda: progress.advance(bar),
