@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from eduardo.errors import EndpointUnavailable
-from eduardo.llm import Completer, Completion
+from eduardo.llm import Completer, Completion, require_whole
 from eduardo.personas import PLAIN
 from eduardo.protocol import ThinkingMode, split_thinking
 from eduardo.settings import RecipeSettings
@@ -54,10 +53,9 @@ class Student(TestTaker):
 
 
 def to_turn(completion: Completion) -> Turn:
-    """What was said, without thinking. Raises EndpointUnavailable when the endpoint cut it off before a word."""
+    """What was said, without thinking. Raises EndpointUnavailable when the endpoint cut it off."""
+    require_whole(completion.finish, whose="student")
     text = _visible(completion) or ""
-    if not text and completion.finish is FinishReason.OTHER:
-        raise EndpointUnavailable("the student's endpoint cut the reply off before its first word")
     faults = []
     if completion.finish is FinishReason.LENGTH:
         faults.append(TurnFault.REPLY_TRUNCATED)

@@ -9,7 +9,7 @@ from eduardo.chat_template import ChatTemplate, Message
 from eduardo.control_tokens import broken_up
 from eduardo.dialogue import TutorReply
 from eduardo.ledger import TokenLedger
-from eduardo.llm import ChatClient
+from eduardo.llm import ChatClient, require_whole
 from eduardo.protocol import ThinkingMode
 from eduardo.seeds import derive_seed
 from eduardo.types import FinishReason, Speaker, Transcript
@@ -48,6 +48,7 @@ class TokenTutor:
             return None
         room = min(self._turn_tokens, self._ledger.room)
         generation = await self._generate(self._ledger.ids, room)
+        require_whole(generation.finish, whose="tutor")
         self._ledger.add_sampled(generation.ids, generation.logprobs)
         return TutorReply(raw=self._template.decode_reply(generation.ids), finish=generation.finish)
 
@@ -94,6 +95,7 @@ class ChatTutor:
             seed=derive_seed(self._seed, "tutor", len(transcript.turns)),
         )
         reply = completions[0]
+        require_whole(reply.finish, whose="tutor")
         raw = reply.text or ""
         if reply.reasoning:
             closed = reply.text is not None or reply.finish is FinishReason.STOP

@@ -36,7 +36,7 @@ def endpoint(base_url: str, **changes: object) -> EndpointSettings:
     return EndpointSettings(**{**DEFAULTS, **short, "base_url": base_url, "model": MODEL, **changes})
 
 
-def chat_reply(*texts: str | None, finish: str = "stop", **message: object) -> dict[str, object]:
+def chat_reply(*texts: str | None, finish: str | None = "stop", **message: object) -> dict[str, object]:
     choices = [
         {
             "index": i,

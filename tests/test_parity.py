@@ -22,10 +22,10 @@ from eduardo.chat_template import ChatTemplate
 from eduardo.classroom import process
 from eduardo.classroom.in_process import in_process_student
 from eduardo.dialogue import run_dialogue
-from eduardo.evaluate import load_settings
 from eduardo.evaluation import environment
 from eduardo.evaluation.environment import AWAITS_SCORING, Task
 from eduardo.evaluation.rows import to_rows
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.judge import Judge
 from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient, close_shared_clients, shared_client
@@ -43,7 +43,7 @@ LIMITS = RECIPE.dialogue.model_copy(
 )
 WIDE = RECIPE.model_copy(update={"dialogue": LIMITS})
 END = LIMITS.end_tag
-STOP, LENGTH = FinishReason.STOP, FinishReason.LENGTH
+STOP, LENGTH, OTHER = FinishReason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +185,15 @@ async def test_a_turn_cut_inside_its_thinking_reaches_nobody_on_either_path(pair
         assert transcript.end_reason is EndReason.TURN_LIMIT
 
 
+@pytest.mark.parametrize("said", [Said("plan", "What is the wid", OTHER), Said("half a plan", None, OTHER)])
+async def test_w02_a_turn_that_the_endpoint_cut_off_fails_the_dialogue_on_either_path(said, pair, template):
+    for play in (over_tokens, over_chat):
+        transcript = await play([*asks(1), said], pair, template)
+        assert transcript.end_reason is EndReason.TUTOR_FAILED
+        assert "cut the reply off" in transcript.error
+        assert len(transcript.tutor_turns) == 1
+
+
 @pytest.mark.parametrize(
     "name", ["ends by itself", "reaches the turn limit", "nothing visible", "tells the answer"]
 )
@@ -245,7 +254,7 @@ async def evaluated(trained: ScoredDialogue, sample: Sample, settings: EpisodeSe
             progress=lambda: None,
         )
     assert not voids
-    evaluation = load_settings([]).model_copy(update={"recipe": WIDE})
+    evaluation = evaluation_settings([]).model_copy(update={"recipe": WIDE})
     [row] = to_rows(list(read_dialogues(scored)), evaluation)
     return row
 

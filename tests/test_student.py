@@ -111,10 +111,12 @@ async def test_a_long_reply_is_kept_and_marked_as_truncated(httpserver: HTTPServ
     assert (turn.text, turn.faults) == ("It is", (TurnFault.REPLY_TRUNCATED,))
 
 
-async def test_a_reply_that_the_server_withheld_is_a_failure_not_silence(
-    httpserver: HTTPServer, student: Student
+@pytest.mark.parametrize("text", ["", "It is", "It is <think>so"])
+@pytest.mark.parametrize("finish", ["content_filter", "tool_calls", None])
+async def test_w02_a_reply_that_the_endpoint_cut_off_is_a_failure_not_a_turn(
+    text: str, finish: str | None, httpserver: HTTPServer, student: Student
 ) -> None:
-    answer(httpserver, chat_reply("", finish="content_filter"))
+    answer(httpserver, chat_reply(text, finish=finish))
     with pytest.raises(EndpointUnavailable, match="cut the reply off"):
         await student.reply(TRANSCRIPT, seed=1)
 

@@ -19,7 +19,16 @@ from eduardo.posttest import Solver
 from eduardo.seeds import derive_seed
 from eduardo.settings import RecipeSettings
 from eduardo.templates import render
-from eduardo.types import EndReason, Outcome, Speaker, Transcript, TransferPair, Turn, TurnTokens
+from eduardo.types import (
+    EndReason,
+    FinishReason,
+    Outcome,
+    Speaker,
+    Transcript,
+    TransferPair,
+    Turn,
+    TurnTokens,
+)
 
 _ASK_SOLUTION = "Please write down your whole solution, step by step."
 _ASK_WHY = "Why does that work?"
@@ -77,7 +86,7 @@ async def _own_solution(
         temperature=settings.temperature,
         seed=derive_seed(seed, "told answer"),
     )
-    texts = [completion.text or "" for completion in completions]
+    texts = [one.text or "" for one in completions if one.finish is not FinishReason.OTHER]
     grades = await grader.grade_many_async(problem.answer, texts)
     right = [text for text, grade in zip(texts, grades, strict=True) if grade.outcome is Outcome.RIGHT]
     return right[0] if right else f"The answer is \\boxed{{{problem.answer}}}."

@@ -2,7 +2,7 @@
 
 from eduardo.llm.client import ChatClient
 from eduardo.llm.completer import Completer
-from eduardo.llm.replies import Completion, Message, TokenCompletion
+from eduardo.llm.replies import Completion, Message, TokenCompletion, require_whole
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.shared import close_shared_clients, shared_client
 from eduardo.llm.stats import ClientStats
@@ -19,5 +19,6 @@ __all__ = [
     "TokenUsage",
     "close_shared_clients",
     "counted",
+    "require_whole",
     "shared_client",
 ]

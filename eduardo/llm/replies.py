@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from eduardo.errors import EndpointUnavailable
 from eduardo.llm.faults import UnusableReplyError
 from eduardo.llm.usage import TokenUsage
 from eduardo.types import FinishReason
@@ -117,6 +118,14 @@ def decode_counted_chat(body: bytes, *, n: int) -> tuple[tuple[Completion, ...],
         completion_tokens=told.completion_tokens or 0,
     )
     return tuple(_to_completion(choice, tokens) for choice in choices[:n]), usage
+
+
+def require_whole(finish: FinishReason, *, whose: str) -> None:
+    """Raise EndpointUnavailable unless the model or the token limit ended the reply: the rest is a fragment."""
+    if finish is FinishReason.OTHER:
+        raise EndpointUnavailable(
+            f"the {whose}'s endpoint cut the reply off: neither its end nor the token limit"
+        )
 
 
 def decode_tokens(body: bytes) -> TokenCompletion:
