@@ -126,7 +126,7 @@ def test_a_run_of_ones_own_has_a_token_and_a_foreign_ray_keeps_its_own(no_slurm,
 
 def test_srun_starts_one_task_on_each_named_node():
     command = srun_command(("n2", "n3"), ["python", "-m", "x"])
-    assert {"--nodes=2", "--ntasks=2", "--nodelist=n2,n3"} <= set(command)
+    assert {"--nodes=2", "--ntasks=2", "--nodelist=n2,n3", "--export=ALL"} <= set(command)
     assert command[-3:] == ["python", "-m", "x"]
 
 

@@ -53,9 +53,13 @@ def worker_command(*, head: str, name: str, resources: NodeResources) -> list[st
 
 
 def srun_command(nodes: Sequence[str], task: Sequence[str]) -> list[str]:
-    """One task on each of `nodes`, beside whatever else the job runs there, with all that the job has there."""
+    """One task on each of `nodes`, beside whatever else the job runs there, with all that the job has there.
+
+    Tasks get this process's environment also in a job of `sbatch --export=...`, which steps would inherit.
+    """
     return [
         "srun",
+        "--export=ALL",
         f"--nodes={len(nodes)}",
         f"--ntasks={len(nodes)}",
         "--ntasks-per-node=1",

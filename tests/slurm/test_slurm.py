@@ -6,6 +6,7 @@ continues, and is cancelled. Starting verl takes minutes, so the tests share it.
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from sandbox import SlurmSandbox, missing_programs
 from tiny_run import SMALL, inputs, make_workplace
 
 from eduardo.classroom import process as classroom_process
+from eduardo.cluster.ray_commands import srun_command
 from eduardo.serving.endpoint_file import PublishedEndpoint, private_key_file, published
 from eduardo.verl_adapter.checkpoints import fault_of
 from eduardo.verl_adapter.journal import read_journal
@@ -273,6 +275,16 @@ def test_arguments_with_spaces_and_quotes_survive(slurm, tmp_path):
         output=output,
     )
     assert output.read_text().splitlines()[0] == f"run folder {folder}"
+
+
+@pytest.mark.parametrize("export", ["NONE", "PATH"])
+def test_tasks_of_a_job_without_the_users_environment_get_the_runs(slurm, tmp_path, export):
+    """As Ray's token reaches the other nodes."""
+    srun = shlex.join(srun_command(("n1", "n2"), ["printenv", "RAY_AUTH_TOKEN"]))
+    job = f"export SLURM_CONF={slurm.env['SLURM_CONF']} RAY_AUTH_TOKEN=secret\n{srun}"
+    options = [f"--export={export}", "--nodes=2", "--mem=100", "--time=5", "--wait"]
+    slurm.run("sbatch", *options, f"--output={tmp_path / 'out'}", f"--wrap={job}", cwd=tmp_path)
+    assert (tmp_path / "out").read_text().splitlines()[-2:] == ["secret", "secret"]
 
 
 def test_more_nodes_than_the_job_has_are_refused(slurm, workplace):
