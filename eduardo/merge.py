@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from eduardo.console import run_main
 from eduardo.errors import UserError
@@ -21,8 +24,9 @@ examples:
   python -m eduardo.merge runs/demo --step 20 --out-dir models/ours
   python -m eduardo.merge runs/demo --evaluation runs/evaluation   # once more, with that evaluation in the model card
 
-The folder holds weights, tokenizer and chat template; vLLM and transformers load it. A checkpoint of one rank keeps the
-precision it was saved in; one of several ranks is put together by verl's own merger, which writes bfloat16.
+The folder holds weights, tokenizer and chat template; vLLM and transformers load it. The template's defaults are the
+run's data.apply_chat_template_kwargs, so that whoever renders a chat with it renders it as in training. A checkpoint of
+one rank keeps the precision it was saved in; one of several ranks is put together by verl's own merger, in bfloat16.
 README.md in it is a model card from the run's own files; merging again keeps the weights and renews the card.
 """
 
@@ -72,14 +76,16 @@ def merge(
         )
     checkpoint = find_checkpoint(run, step)
     target = out_dir or run / "merged" / f"step_{checkpoint.step}"
+    template_kwargs = _template_kwargs(run)
     if (target / "config.json").is_file():
+        set_template_defaults(target, template_kwargs)
         _write_card(run, target, checkpoint, reports)
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        write_model(checkpoint.path / "actor", draft)
+        write_model(checkpoint.path / "actor", draft, template_kwargs=template_kwargs)
         draft.rename(target)
         _write_card(run, target, checkpoint, reports)
     except OSError as error:
@@ -108,11 +114,51 @@ def find_checkpoint(run: Path, step: int | None) -> Checkpoint:
     return found
 
 
-def write_model(actor: Path, target: Path) -> None:
-    """The model in a checkpoint's folder of shards, as a Hugging Face folder. Raises UserError."""
+def write_model(actor: Path, target: Path, *, template_kwargs: Mapping[str, object]) -> None:
+    """The model in a checkpoint's folder of shards, as a Hugging Face folder. Raises UserError.
+
+    `template_kwargs` become defaults of its chat template, as `set_template_defaults` writes them.
+    """
     if (actor / "model_world_size_1_rank_0.pt").is_file():
         _write_single_rank(actor, target)
+    else:
+        _merge_ranks(actor, target)
+    set_template_defaults(target, template_kwargs)
+
+
+def set_template_defaults(folder: Path, template_kwargs: Mapping[str, object]) -> None:
+    """Have the chat template of a model folder set what it was rendered with in training, unless a caller does.
+
+    Every server and library then renders what the policy learned from. Doing it again changes nothing.
+    """
+    if not template_kwargs:
         return
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    defaults = "".join(
+        f"{{% if {name} is not defined %}}{{% set {name} = {value!r} %}}{{% endif %}}"
+        for name, value in template_kwargs.items()
+    )
+    if not tokenizer.chat_template.startswith(defaults):
+        tokenizer.chat_template = defaults + tokenizer.chat_template
+        tokenizer.save_pretrained(folder)
+
+
+def _template_kwargs(run: Path) -> dict[str, object]:
+    """Of the run's training. Raises UserError when its configuration does not tell."""
+    file = run / "config.yaml"
+    try:
+        config: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return dict(config["data"]["apply_chat_template_kwargs"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{file} does not tell how the tutor's chats were rendered in training "
+            f"(data.apply_chat_template_kwargs): {type(error).__name__}: {error}"
+        ) from None
+
+
+def _merge_ranks(actor: Path, target: Path) -> None:
     command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
     command += ["--local_dir", str(actor), "--target_dir", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

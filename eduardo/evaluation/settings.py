@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from eduardo.config import ClassroomSettings
+from eduardo.config import ClassroomSettings, load_settings
 from eduardo.settings import (
     Count,
     EndpointSettings,
@@ -47,6 +48,7 @@ class TutorSettings(Settings):
     endpoint_tokenizer: (
         str | None
     )  # model folder whose tokenizer counts an endpoint tutor's tokens; None: estimated
+    apply_chat_template_kwargs: dict[str, object]  # of a checkpoint; before its chat template's own defaults
     temperature: Temperature
     top_p: Annotated[float, Field(gt=0, le=1)]
 
@@ -78,3 +80,8 @@ class EvaluationSettings(TutorSettings):
         if edges[:1] != [0.0] or edges[-1:] != [1.0] or sorted(set(edges)) != edges:
             raise ValueError("bands need rising edges from 0.0 to 1.0, e.g. [0.0, 0.25, 0.5, 1.0]")
         return edges
+
+
+def evaluation_settings(overrides: Sequence[str]) -> EvaluationSettings:
+    """configs/evaluate.yaml with overrides. Raises UserError with the key that is wrong."""
+    return load_settings(EvaluationSettings, overrides, config_name="evaluate", allow_missing=False)

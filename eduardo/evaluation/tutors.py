@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -116,19 +116,22 @@ def served_checkpoint(spec: TutorSpec, serving: ServingSettings, log_dir: Path) 
     )
 
 
-def load_template(folder: str) -> ChatTemplate:
-    """The chat template of a local model folder. Raises UserError when it cannot be used."""
+def load_template(folder: str, template_kwargs: Mapping[str, object] | None = None) -> ChatTemplate:
+    """The chat template of a local model folder. Raises UserError when it cannot be used.
+
+    A merged tutor's template has what it was rendered with in training as defaults; `template_kwargs` go before them.
+    """
     from transformers import AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
     except (OSError, ValueError) as error:
         raise UserError(f"{folder}: no tokenizer can be loaded: {str(error).splitlines()[0]}") from error
-    return ChatTemplate(tokenizer)
+    return ChatTemplate(tokenizer, template_kwargs=template_kwargs)
 
 
 def checkpoint_factory(spec: TutorSpec, settings: TutorSettings, base_url: str) -> TutorFactory:
-    template = load_template(spec.target)
+    template = load_template(spec.target, settings.apply_chat_template_kwargs)
     endpoint = _endpoint(settings, base_url, spec.name)
     dialogue = settings.recipe.dialogue
 

@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     _prepare(folder, resolved, run)
     console.print(f"run folder {folder.path}, log {folder.log}", highlight=False, soft_wrap=True)
     _train(folder, resolved, run, num_steps(resolved.sft, num_train))
-    model = _export(folder)
+    model = _export(folder, dict(config.data.apply_chat_template_kwargs))
     console.print(f"model folder {model}", highlight=False, soft_wrap=True)
     return 0
 
@@ -154,13 +154,13 @@ def _process(folder: RunFolder, config: DictConfig, run: WarmStartRun) -> Iterat
             child.wait()
 
 
-def _export(folder: RunFolder) -> Path:
+def _export(folder: RunFolder, template_kwargs: dict[str, object]) -> Path:
     """The newest checkpoint as RUN/model: complete or absent."""
     step = (folder.checkpoints / "latest_checkpointed_iteration.txt").read_text(encoding="utf-8").strip()
     target, draft = folder.path / "model", folder.path / f".model.{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        write_model(folder.checkpoints / f"global_step_{step}", draft)
+        write_model(folder.checkpoints / f"global_step_{step}", draft, template_kwargs=template_kwargs)
         shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
     except OSError as error:
