@@ -9,8 +9,9 @@ import pytest
 from sample_runs import write_evaluation
 
 from eduardo.errors import UserError
+from eduardo.evaluation.cells import cell, shown
 from eduardo.evaluation.html_report import write_report
-from eduardo.evaluation.parts import Part, PartTable, read_parts, shown, write_part
+from eduardo.evaluation.parts import Part, PartTable, read_parts, write_part
 from eduardo.evaluation.statistics import Estimate
 
 HOSTILE = '<script>alert(1)</script> | "a"\nb'
@@ -64,5 +65,12 @@ def test_an_estimate_is_shown_with_its_interval_where_it_has_one() -> None:
     alone = Estimate(value=0.25, low=None, high=None, num_values=4, num_clusters=1)
     assert shown(whole) == "−0.250 [−0.500, 0.000]"
     assert shown(alone, share=True) == "25.0%"
+    assert shown(alone, digits=1) == "0.2"
     assert shown(None) == "–"
     assert shown(Estimate(value=-0.0001, low=None, high=None, num_values=1, num_clusters=1)) == "0.000"
+
+
+def test_a_figure_is_a_share_where_its_name_says_so() -> None:
+    alone = Estimate(value=0.25, low=0.125, high=0.5, num_values=4, num_clusters=1)
+    assert cell("leak_rate", alone) == "25.0% [12.5%, 50.0%]"
+    assert cell("gain_transfer", alone, digits=3) == "0.250 [0.125, 0.500]"

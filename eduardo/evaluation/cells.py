@@ -9,13 +9,16 @@ NOT_MEASURED = "–"
 
 
 def cell(figure: str, estimate: Estimate | None, *, digits: int = 2) -> str:
-    """`value [low, high]`; rates in percent, all else with `digits` decimals; a true minus, and none before zero."""
+    """A figure of the environment test, by its name: rates are shares."""
+    return shown(estimate, share=figure in RATES, digits=digits)
+
+
+def shown(estimate: Estimate | None, *, share: bool = False, digits: int = 3) -> str:
+    """`value [low, high]`, a share in percent, all else with `digits` decimals; a dash where nothing was measured."""
     if estimate is None:
         return NOT_MEASURED
     ends = () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-    value, *interval = [
-        written(number, share=figure in RATES, digits=digits) for number in (estimate.value, *ends)
-    ]
+    value, *interval = [written(number, share=share, digits=digits) for number in (estimate.value, *ends)]
     return f"{value} [{', '.join(interval)}]" if interval else value
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import msgspec
 
 from eduardo.errors import UserError
-from eduardo.evaluation.cells import NOT_MEASURED, written
-from eduardo.evaluation.statistics import Estimate
 from eduardo.files import write_whole
 
 _SUFFIX = ".part.json"
@@ -52,15 +50,6 @@ def read_parts(folder: Path) -> list[Part]:
                 f"{path}: no part of a report ({error}); run its test again or remove it"
             ) from error
     return found
-
-
-def shown(estimate: Estimate | None, *, share: bool = False) -> str:
-    """`value [low, high]`, as a percentage for shares; a dash where nothing was measured."""
-    if estimate is None:
-        return NOT_MEASURED
-    ends = () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
-    value, *interval = [written(number, share=share, digits=3) for number in (estimate.value, *ends)]
-    return f"{value} [{', '.join(interval)}]" if interval else value
 
 
 def _to_markdown(part: Part) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import orjson
 from rich.table import Table
 
+from eduardo.evaluation.cells import NOT_MEASURED
 from eduardo.evaluation.statistics import Estimate
 from eduardo.judge_bench.bench import Judged
 from eduardo.judge_bench.cases import INJECTION
@@ -20,8 +21,6 @@ from eduardo.judge_bench.figures import (
     label_of,
     lost_vote_faults,
 )
-
-_NOTHING = "–"
 
 
 def label_table(found: Sequence[Figures]) -> Table:
@@ -93,7 +92,7 @@ def disagreements_table(found: Sequence[Disagreement]) -> Table:
     for one in found:
         given = one.given or "undecided"
         table.add_row(
-            one.case_id, one.measure, one.wanted, given, one.label_reason, one.judge_reason or _NOTHING
+            one.case_id, one.measure, one.wanted, given, one.label_reason, one.judge_reason or NOT_MEASURED
         )
     return table
 
@@ -101,7 +100,7 @@ def disagreements_table(found: Sequence[Disagreement]) -> Table:
 def shown(estimate: Estimate | None) -> str:
     """`30/39 77% [62%, 87%]`: hits, share and Wilson's 95 % interval; a dash where nothing was measured."""
     if estimate is None or estimate.low is None or estimate.high is None:
-        return _NOTHING
+        return NOT_MEASURED
     num_hits = round(estimate.value * estimate.num_values)
     interval = f"[{estimate.low:.0%}, {estimate.high:.0%}]"
     return f"{num_hits}/{estimate.num_values} {estimate.value:.0%} {interval}"

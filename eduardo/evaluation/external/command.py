@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from eduardo.errors import EduardoError, UserError
+from eduardo.evaluation.cells import shown
 from eduardo.evaluation.external.mathtutorbench import MathTutorBench, Result, Server, read_results
 from eduardo.evaluation.external.settings import ExternalSettings
 from eduardo.evaluation.external.tutormoments import MomentsRun, read_runs
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.loading import load
-from eduardo.evaluation.parts import Part, PartTable, shown, write_part
+from eduardo.evaluation.parts import Part, PartTable, write_part
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, served_checkpoint
 
 PART = "external"

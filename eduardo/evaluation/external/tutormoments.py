@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eduardo.errors import UserError
+from eduardo.evaluation.cells import NOT_MEASURED
 from eduardo.evaluation.statistics import Estimate, rate
 
 SUMMARY = "summary.json"
@@ -53,7 +54,7 @@ def _read(path: Path) -> MomentsRun:
     return MomentsRun(
         run=path.parent.name,
         tutor=str(named.get("tutor_model") or named.get("tutor") or path.parent.name),
-        mode=str(named.get("mode") or "–"),
+        mode=str(named.get("mode") or NOT_MEASURED),
         num_trials=num_trials,
         metrics={name: _metric(core, name, num_trials, path) for name in _METRICS},
     )

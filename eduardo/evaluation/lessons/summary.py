@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from eduardo.evaluation.cells import p_value
+from eduardo.evaluation.cells import p_value, shown
 from eduardo.evaluation.paired import Difference, holm, paired_difference
-from eduardo.evaluation.parts import Part, PartTable, shown
+from eduardo.evaluation.parts import Part, PartTable
 from eduardo.evaluation.statistics import Estimate, clustered_mean, clustered_rate
 from eduardo.records import flat_metrics
 from eduardo.types import EndReason, ScoredDialogue

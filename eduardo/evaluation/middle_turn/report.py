@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from eduardo.evaluation.cells import p_value, words
+from eduardo.evaluation.cells import NOT_MEASURED, p_value, shown, words
 from eduardo.evaluation.middle_turn.summary import AuthorFigures, PairedFigure
-from eduardo.evaluation.parts import Part, PartTable, shown
+from eduardo.evaluation.parts import Part, PartTable
 from eduardo.judge import Rubric
 
 _NAMES = {"score": "reward model score", "win": "win rate against the human turn"}
@@ -64,7 +64,7 @@ def _row(author: AuthorFigures) -> list[str]:
         shown(author.win_rate, share=True),
         *(shown(author.rubrics[rubric.value]) for rubric in Rubric),
         f"{author.num_missing_ratings} of {author.num_ratings}",
-        "–" if author.characters is None else f"{author.characters.value:.0f}",
+        NOT_MEASURED if author.characters is None else f"{author.characters.value:.0f}",
         str(author.num_answers),
         str(author.num_blank),
         f"{author.num_cut} of {author.num_scored}",
