@@ -15,9 +15,9 @@ from rich.console import Console
 
 from eduardo.answers import Grader
 from eduardo.classroom.launch import running_classroom
-from eduardo.config import ClassroomSettings, load_settings
+from eduardo.config import ClassroomSettings, check_model, load_settings
 from eduardo.console import run_main
-from eduardo.errors import EndpointError, EndpointUnavailable, UserError
+from eduardo.errors import EndpointError, EndpointUnavailable
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
 from eduardo.settings import Count, EndpointSettings, GraderSettings, Settings
@@ -104,7 +104,11 @@ def main(argv: list[str] | None = None) -> int:
     flags = {key: value for name, key in _FLAGS.items() if (value := getattr(arguments, name)) is not None}
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     settings = load_settings(
-        TransferDatasetSettings, arguments.overrides, config_name=CONFIG_NAME, flags=flags
+        TransferDatasetSettings,
+        arguments.overrides,
+        config_name=CONFIG_NAME,
+        allow_missing=True,
+        flags=flags,
     )
     create_transfer_dataset(settings, Console(highlight=False))
     return 0
@@ -115,7 +119,8 @@ def create_transfer_dataset(settings: TransferDatasetSettings, console: Console)
 
     Raises UserError for bad input and EndpointUnavailable when rows stay open.
     """
-    _check_models(settings)
+    check_model(settings.rewriter, config_key="rewriter")
+    check_model(settings.classroom.student, config_key="classroom.student")
     out_dir = Path(settings.out_dir)
     sources = read_source(settings.source, seed=settings.generation.seed)
     with open_journal(out_dir, made_with(settings, sources)) as journal:
@@ -154,12 +159,6 @@ def made_with(settings: TransferDatasetSettings, sources: SourceSet) -> dict[str
         "student_extra_body": settings.classroom.student.extra_body,
         "generation": settings.generation.model_dump(mode="json"),
     }
-
-
-def _check_models(settings: TransferDatasetSettings) -> None:
-    for key, endpoint in (("rewriter", settings.rewriter), ("classroom.student", settings.classroom.student)):
-        if endpoint.model == "???":
-            raise UserError(f"{key}.model has no value: set it on the command line, as in {key}.model=NAME")
 
 
 def _generate(settings: TransferDatasetSettings, sources: SourceSet, journal: Journal) -> list[OpenRow]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from eduardo.console import run_main
 from eduardo.errors import UserError
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.session import evaluate
-from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.tutors import Control, TutorSpec, control_spec, parse_tutor
 from eduardo.merge import merge
 
@@ -84,13 +82,8 @@ def main(argv: list[str] | None = None) -> int:
         raise UserError("nobody to evaluate: name a --tutor NAME=TARGET or a --control")
     if len(set(names)) < len(names):
         raise UserError(f"two tutors have the same name: {', '.join(names)}")
-    evaluate(specs, load_settings(arguments.overrides), Console())
+    evaluate(specs, evaluation_settings(arguments.overrides), Console())
     return 0
-
-
-def load_settings(overrides: Sequence[str]) -> EvaluationSettings:
-    """configs/evaluate.yaml with overrides. Raises UserError with the key that is wrong."""
-    return load("evaluate", EvaluationSettings, overrides)
 
 
 def read_tutor(text: str) -> TutorSpec:

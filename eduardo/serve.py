@@ -15,9 +15,9 @@ from types import FrameType
 from rich.console import Console
 
 from eduardo.cluster import requeue
+from eduardo.config import load_settings
 from eduardo.console import run_main
 from eduardo.errors import UserError
-from eduardo.evaluation.loading import load
 from eduardo.llm.key import checked_key
 from eduardo.merge import merge
 from eduardo.serving.address import own_address
@@ -60,12 +60,12 @@ def main(argv: list[str] | None = None) -> int:
     roles, checkpoint, overrides = _sort(parser.parse_args(argv).arguments)
     if checkpoint is not None:
         overrides.append(f"servers.{roles[0]}.model='{_model_folder(checkpoint)}'")
-    return serve(roles, load_settings(overrides), Console(stderr=True))
+    return serve(roles, serve_settings(overrides), Console(stderr=True))
 
 
-def load_settings(overrides: Sequence[str]) -> ServeSettings:
+def serve_settings(overrides: Sequence[str]) -> ServeSettings:
     """configs/serve.yaml with overrides. Raises UserError with the key that is wrong."""
-    return load("serve", ServeSettings, overrides)
+    return load_settings(ServeSettings, overrides, config_name="serve", allow_missing=False)
 
 
 def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> int:

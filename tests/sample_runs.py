@@ -19,12 +19,12 @@ from eduardo.classroom.in_process import in_process_judge, in_process_student
 from eduardo.classroom.probes import PROBES, Probe
 from eduardo.classroom.problems import SimPair, generate_pair, notes, templates
 from eduardo.dialogue import run_dialogue
-from eduardo.evaluate import load_settings
 from eduardo.evaluation import environment, report
 from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.controls import untaught
 from eduardo.evaluation.environment import Task, taught_by
 from eduardo.evaluation.rows import to_rows
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.summary import summarize
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.records import DialogueWriter, flat_metrics, read_dialogues
@@ -111,7 +111,7 @@ def write_dialogues(path: Path, dialogues: Sequence[ScoredDialogue]) -> None:
 
 def write_evaluation(folder: Path, tutors: Sequence[str], num_pairs: int = 4) -> None:
     """An evaluation of probes and, by the name `none`, of the control without tutoring; with its report files."""
-    settings = load_settings([])
+    settings = evaluation_settings([])
     recipe = settings.recipe
     tasks = [
         Task(pair=pair, prompt=views.tutor_prompt(pair, "compact", end_tag=recipe.dialogue.end_tag), sample=0)

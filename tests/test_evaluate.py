@@ -10,13 +10,19 @@ import pytest
 from eduardo import evaluate, process_dataset
 from eduardo.console import run_main
 from eduardo.errors import EndpointUnavailable, UserError
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_tutor, parse_tutor
 from eduardo.llm import close_shared_clients
 
 
 def test_every_key_of_the_configuration_can_be_set_on_the_command_line() -> None:
-    settings = evaluate.load_settings(["data_file=some/test.parquet", "num_samples=2", "out_dir=runs/x"])
+    settings = evaluation_settings(["data_file=some/test.parquet", "num_samples=2", "out_dir=runs/x"])
     assert (settings.data_file, settings.num_samples, settings.out_dir) == ("some/test.parquet", 2, "runs/x")
+
+
+def test_a_key_without_a_value_is_named() -> None:
+    with pytest.raises(UserError, match=r"classroom\.judge\.model has no value"):
+        evaluation_settings(["classroom=openai", "classroom.student.model=some-model"])
 
 
 def test_a_missing_data_file_is_one_clear_message(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -57,7 +63,7 @@ def test_who_is_evaluated_must_be_clear(
 
 
 async def test_an_endpoint_that_is_not_there_is_named_before_the_first_dialogue() -> None:
-    settings = evaluate.load_settings(["tutor_endpoint.connect_timeout_s=0.2"])
+    settings = evaluation_settings(["tutor_endpoint.connect_timeout_s=0.2"])
     tutor = parse_tutor("api=http://127.0.0.1:9/v1#some-model")
     with pytest.raises(EndpointUnavailable, match="--tutor api"):
         await check_tutor(tutor, settings)

@@ -15,6 +15,7 @@ from eduardo.dataset import to_row, write_rows
 from eduardo.errors import UserError
 from eduardo.evaluation import session
 from eduardo.evaluation.manifest import claim_folder
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.tutors import TutorSpec, parse_tutor
 from eduardo.files import changed_keys
 from eduardo.personas import PLAIN
@@ -52,7 +53,7 @@ def conditions(tmp_path: Path) -> Callable[..., dict[str, object]]:
     file.write_bytes(b"rows")
 
     def under(*overrides: str, tutor: TutorSpec = ENDPOINT, persona: str = PLAIN) -> dict[str, object]:
-        settings = evaluate.load_settings([f"data_file={file}", *overrides])
+        settings = evaluation_settings([f"data_file={file}", *overrides])
         return session.conditions(tutor, settings, persona)
 
     return under

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from eduardo.errors import UserError
-from eduardo.evaluate import load_settings
 from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.rows import Row
+from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.summary import summarize
 from eduardo.evaluation.tutors import Control
 from eduardo.types import EndReason
 
-SETTINGS = load_settings([])
+SETTINGS = evaluation_settings([])
 ROW = Row(
     pair_id="p",
     sample=0,
@@ -100,7 +100,7 @@ class TestBreakdowns:
 
     def test_bands_must_cover_all_rates(self) -> None:
         with pytest.raises(UserError, match="bands need rising edges"):
-            load_settings(["difficulty_bands=[0.0,0.5]"])
+            evaluation_settings(["difficulty_bands=[0.0,0.5]"])
 
 
 class TestGainOfMeans:

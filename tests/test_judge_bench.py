@@ -23,7 +23,7 @@ from eduardo.judge_bench.__main__ import main
 from eduardo.judge_bench.bench import Judged, judge_all
 from eduardo.judge_bench.cases import INJECTION, Case, all_cases, some_cases
 from eduardo.judge_bench.figures import Measure, Subset, disagreements, figures, lost_vote_faults
-from eduardo.judge_bench.settings import load_settings
+from eduardo.judge_bench.settings import judge_bench_settings
 from eduardo.llm import ChatClient
 from eduardo.settings import JudgeSettings
 from eduardo.types import Criterion, Decision, Speaker
@@ -244,16 +244,28 @@ async def test_an_endpoint_that_fails_is_no_judge() -> None:
     [
         ("http://127.0.0.1:1/v1", "after a hash"),
         ("nobody", "URL#MODEL or one of .*simulated"),
+        ("openai", r"classroom\.judge\.model has no value"),
     ],
 )
 def test_a_judge_that_cannot_be_meant_is_refused(judge: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load_settings(judge, [])
+        judge_bench_settings(judge, [])
 
 
 def test_an_endpoint_starts_no_server_and_an_override_reaches_the_recipe() -> None:
-    settings = load_settings("https://host:8000/v1#org/Model-27B.v2", ["recipe.judge.votes=5"])
+    settings = judge_bench_settings("https://host:8000/v1#org/Model-27B.v2", ["recipe.judge.votes=5"])
     assert settings.classroom.server.kind == "none"
     assert settings.classroom.judge.base_url == "https://host:8000/v1"
     assert settings.classroom.judge.model == "org/Model-27B.v2"
     assert settings.recipe.judge.votes == 5
+
+
+def test_a_student_that_is_never_asked_needs_no_model() -> None:
+    settings = judge_bench_settings("openai", ["classroom.judge.model=some-model"])
+    assert settings.classroom.judge.model == "some-model"
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH", raising=False)
+    with pytest.raises(UserError, match="environment variable NO_SUCH is not set"):
+        judge_bench_settings("simulated", ["log_dir=${oc.env:NO_SUCH}"])

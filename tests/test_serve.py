@@ -25,7 +25,7 @@ from eduardo.serving.usage import has_answered
         (["tutor", "servers=cpu"], "servers.tutor.model is not set"),
         (["tutor", "models/nowhere", "servers=cpu"], "models/nowhere holds no model"),
         (["student", "servers=cpu", "servers.student.model=/a/b c"], "/a/b c holds no model"),
-        (["student", "servers.student.data_parallel=0"], "servers.student.data_parallel: Input should be"),
+        (["student", "servers.student.data_parallel=0"], "servers.student.data_parallel=0: input should be"),
         (["student", "servers.student.replicas=2"], "unknown key servers.student.replicas"),
         (
             ["student", "servers=cpu", "api_key_env=NO_KEY_HERE"],

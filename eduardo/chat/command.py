@@ -13,10 +13,10 @@ from eduardo.chat.session import Chat, hold
 from eduardo.chat.terminal import Quit
 from eduardo.classroom.launch import running_classroom
 from eduardo.classroom.probes import PROBES
+from eduardo.config import load_settings
 from eduardo.errors import UserError
 from eduardo.evaluate import read_tutor
 from eduardo.evaluation.environment import Task
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.session import read_tasks
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.tutors import (
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/chat.yaml")
     arguments = parser.parse_intermixed_args(argv)
-    settings = load("chat", EvaluationSettings, arguments.overrides)
+    settings = load_settings(EvaluationSettings, arguments.overrides, config_name="chat", allow_missing=False)
     number, task = _choose(read_tasks(settings), arguments.problem)
     is_student = arguments.role == "student"
     print(f"problem {number}, id {task.pair.id}", flush=True)

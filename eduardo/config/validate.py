@@ -21,9 +21,7 @@ def validate(config: DictConfig) -> TrainSettings:
     """Resolves `config` in place and returns our typed part of it. Raises UserError with one line."""
     resolve(config)
     for name in OWN_SECTIONS:
-        missing = OmegaConf.missing_keys(config[name])
-        if missing:
-            raise UserError(f"{min(missing)} has no value: set it on the command line or in a config file")
+        check_complete(config[name])
     plain: Any = OmegaConf.to_container(config)
     try:
         settings = TrainSettings(**{name: plain[name] for name in OWN_SECTIONS})
@@ -45,6 +43,13 @@ def resolve(config: DictConfig) -> None:
             raise UserError(f"{key}: {_cause(str(error))}") from None
         except OmegaConfBaseException as error:
             raise UserError(f"{section}: {' '.join(str(error).split())}") from None
+
+
+def check_complete(config: DictConfig) -> None:
+    """Raises UserError naming a mandatory key that has no value."""
+    missing = OmegaConf.missing_keys(config)
+    if missing:
+        raise UserError(f"{min(missing)} has no value: set it on the command line or in a config file")
 
 
 def _unresolvable_key(config: DictConfig, section: str) -> str:

@@ -18,7 +18,7 @@ from eduardo.judge import Judge
 from eduardo.judge_bench import figures, report
 from eduardo.judge_bench.bench import Judged, judge_all
 from eduardo.judge_bench.cases import some_cases
-from eduardo.judge_bench.settings import JudgeBenchSettings, load_settings
+from eduardo.judge_bench.settings import JudgeBenchSettings, judge_bench_settings
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
 
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     arguments = parser.parse_intermixed_args(argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    settings = load_settings(arguments.judge, arguments.overrides)
+    settings = judge_bench_settings(arguments.judge, arguments.overrides)
     console = Console()
     with running_classroom(settings.classroom, log_dir=Path(settings.log_dir), roles=["judge"]) as classroom:
         running = settings.model_copy(update={"classroom": classroom})

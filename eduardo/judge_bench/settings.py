@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
-from omegaconf import OmegaConf
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from eduardo.config import ClassroomSettings, compose
+from eduardo.config import ClassroomSettings, check_model, load_settings
 from eduardo.errors import UserError
 from eduardo.resources import configs_dir
 from eduardo.settings import Count, RecipeSettings, Settings
@@ -25,23 +24,18 @@ class JudgeBenchSettings(Settings):
     log_dir: Annotated[str, Field(min_length=1)]
 
 
-def load_settings(judge: str, overrides: Sequence[str]) -> JudgeBenchSettings:
+def judge_bench_settings(judge: str, overrides: Sequence[str]) -> JudgeBenchSettings:
     """configs/judge_bench.yaml with the judge and further overrides.
 
     `judge` is `URL#MODEL` or the name of a classroom in configs/classroom, whose server is then started and stopped
     by the bench. Raises UserError with the key that is wrong.
     """
     chosen = _endpoint_overrides(judge) if "://" in judge else [f"classroom={_classroom(judge)}"]
-    config: Any = OmegaConf.to_container(
-        compose([*chosen, *overrides], config_name=CONFIG_NAME), resolve=True
+    settings = load_settings(
+        JudgeBenchSettings, [*chosen, *overrides], config_name=CONFIG_NAME, allow_missing=True
     )
-    try:
-        return JudgeBenchSettings.model_validate(config)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(
-            f"{'.'.join(map(str, first['loc']))}: {first['msg']} (got {first['input']!r})"
-        ) from None
+    check_model(settings.classroom.judge, config_key="classroom.judge")
+    return settings
 
 
 def _endpoint_overrides(judge: str) -> list[str]:

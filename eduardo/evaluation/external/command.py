@@ -11,13 +11,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.markdown import Markdown
 
+from eduardo.config import load_settings
 from eduardo.errors import EduardoError, UserError
 from eduardo.evaluation.cells import shown
 from eduardo.evaluation.external.mathtutorbench import MathTutorBench, Result, Server, read_results
 from eduardo.evaluation.external.settings import ExternalSettings
 from eduardo.evaluation.external.tutormoments import MomentsRun, read_runs
 from eduardo.evaluation.html_report import write_report
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.parts import Part, PartTable, write_part
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, served_checkpoint
 
@@ -61,7 +61,9 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
     arguments = parser.parse_intermixed_args(argv)
     specs = [read_tutor(text) for text in arguments.tutor]
     _check(specs, arguments.mathtutorbench, arguments.tutormoments)
-    settings = load("external", ExternalSettings, arguments.overrides)
+    settings = load_settings(
+        ExternalSettings, arguments.overrides, config_name="external", allow_missing=False
+    )
     moments = [run for folder in arguments.tutormoments for run in read_runs(folder.expanduser())]
     results: dict[str, list[Result]] = {}
     faults: list[str] = []

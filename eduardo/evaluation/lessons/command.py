@@ -15,7 +15,7 @@ from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
 from eduardo.classroom.preferences.teachers import TEACHERS, Teacher
-from eduardo.config import ClassroomSettings
+from eduardo.config import ClassroomSettings, load_settings
 from eduardo.dataset.sources import file_sha256
 from eduardo.dialogue import Tutor
 from eduardo.education_dialogue.preference import PreferenceJudge
@@ -25,7 +25,6 @@ from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.lessons.settings import LessonTestSettings
 from eduardo.evaluation.lessons.stages import LessonTask, hold_lessons, read_lesson_tasks, score_lessons
 from eduardo.evaluation.lessons.summary import lesson_part
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
 from eduardo.evaluation.parts import write_part
 from eduardo.evaluation.stages import ROLLOUTS, SCORED
@@ -69,7 +68,13 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
     names = [spec.name for spec in specs]
     if len(set(names)) < len(names):
         raise UserError(f"two tutors have the same name: {', '.join(names)}")
-    run(specs, load("education_dialogue", LessonTestSettings, arguments.overrides), Console())
+    run(
+        specs,
+        load_settings(
+            LessonTestSettings, arguments.overrides, config_name="education_dialogue", allow_missing=False
+        ),
+        Console(),
+    )
     return 0
 
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 import eduardo
+from eduardo.config import load_settings
 from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.jsonl import append_lines, read_lines
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.manifest import claim_folder, tutor_facts
 from eduardo.evaluation.middle_turn import summary
 from eduardo.evaluation.middle_turn.answers import Answer, answer_all, human_answers
@@ -70,7 +70,13 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
     arguments = parser.parse_intermixed_args(argv)
     specs = [read_tutor(text) for text in arguments.tutor]
     _check(specs)
-    run(specs, load("middle_turn", MiddleTurnSettings, arguments.overrides), Console())
+    run(
+        specs,
+        load_settings(
+            MiddleTurnSettings, arguments.overrides, config_name="middle_turn", allow_missing=False
+        ),
+        Console(),
+    )
     return 0
 
 

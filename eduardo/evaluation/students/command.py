@@ -14,11 +14,10 @@ from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.environment import Task
 from eduardo.evaluation.html_report import write_report
-from eduardo.evaluation.loading import load
 from eduardo.evaluation.manifest import claim_folder
 from eduardo.evaluation.parts import write_part
 from eduardo.evaluation.session import about, measure, read_tasks, write_reports
-from eduardo.evaluation.settings import EvaluationSettings
+from eduardo.evaluation.settings import EvaluationSettings, evaluation_settings
 from eduardo.evaluation.students.baselines import with_own_baselines
 from eduardo.evaluation.students.matrix import students_part
 from eduardo.evaluation.students.pool import StudentSpec, read_students
@@ -66,7 +65,7 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
             f"name one or several tutors, all differently: --tutor NAME=TARGET ({', '.join(names)})"
         )
     students = read_students(arguments.student)
-    run(specs, students, load("evaluate", EvaluationSettings, arguments.overrides), Console())
+    run(specs, students, evaluation_settings(arguments.overrides), Console())
     return 0
 
 
