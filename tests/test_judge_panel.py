@@ -178,13 +178,22 @@ async def test_one_vote_is_no_majority() -> None:
     assert verdict.decision is None
 
 
-async def test_a_tie_that_a_lost_vote_left_open_decides_nothing() -> None:
-    verdict = (await ask(Server(no_handover=[[REJECT, ACCEPT], [LOST]])))[HANDOVER]
-    assert verdict.decision is None
+@pytest.mark.parametrize("last", [[LOST], 500])
+async def test_a_tie_of_the_valid_votes_is_no_rejection(last: Reply) -> None:
+    verdict = (await ask(Server(no_handover=[[REJECT, ACCEPT], last])))[HANDOVER]
+    assert verdict.decision is Decision.ACCEPT
+    assert [vote.decision for vote in verdict.votes][:3] == [Decision.REJECT, Decision.ACCEPT, None]
+
+
+async def test_four_votes_are_a_tie_at_two_each_and_too_few_with_two_lost() -> None:
+    tie = Server(factual=[[ACCEPT, ACCEPT, REJECT], [REJECT]])
+    assert (await ask(tie, votes=4))[FACTUAL].decision is Decision.ACCEPT
+    few = Server(factual=[[ACCEPT, REJECT, LOST], 500])
+    assert (await ask(few, votes=4))[FACTUAL].decision is None
 
 
 async def test_a_server_that_dies_costs_votes_not_the_verdict_of_the_other_criterion() -> None:
-    verdicts = await ask(Server(no_handover=[[REJECT, ACCEPT], 500], factual=[[ACCEPT, ACCEPT]]))
+    verdicts = await ask(Server(no_handover=[[REJECT, LOST], 500], factual=[[ACCEPT, ACCEPT]]))
     assert verdicts[HANDOVER].decision is None
     assert (verdicts[HANDOVER].votes[-1].fault or "").startswith("endpoint: ")
     assert verdicts[FACTUAL].decision is Decision.ACCEPT

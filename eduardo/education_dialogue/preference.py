@@ -61,7 +61,7 @@ class PreferenceJudge:
 def preference_of(comparisons: Sequence[Comparison], recipe: RecipeSettings) -> float | None:
     """Mean over both orders of what their votes come to, in [0, 1]; None when either order is not measured.
 
-    `estimate: majority` counts an order as 1, 0 or, on a full tie, a half; `share` takes its share of votes.
+    `estimate: majority` counts an order as 1, 0 or, on a tie, a half; `share` takes its share of votes.
     """
     orders = [_of_order(comparison.votes, recipe) for comparison in comparisons]
     measured = [order for order in orders if order is not None]

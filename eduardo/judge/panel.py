@@ -43,10 +43,7 @@ class Judge:
 
 
 def _decision(votes: Sequence[Vote], num_votes: int) -> Decision | None:
-    """Reject when more than half of the valid votes do.
-
-    None with fewer valid votes than a majority, and on a tie that a lost vote left open.
-    """
+    """Reject when more than half of the valid votes do; a tie accepts. None with fewer valid votes than a majority."""
     if not is_measured(votes, num_votes):
         return None
     accepts, rejects = tally(votes)

@@ -65,10 +65,8 @@ def tally(votes: Sequence[Vote]) -> tuple[int, int]:
 
 
 def is_measured(votes: Sequence[Vote], num_votes: int) -> bool:
-    """Whether the valid votes suffice: a majority of `num_votes`, and no tie that a lost vote left open."""
-    accepts, rejects = tally(votes)
-    is_open_tie = accepts == rejects and accepts + rejects < num_votes
-    return accepts + rejects >= _majority(num_votes) and not is_open_tie
+    """Whether the valid votes suffice: a majority of `num_votes`."""
+    return sum(tally(votes)) >= _majority(num_votes)
 
 
 def _majority(num_votes: int) -> int:
