@@ -10,6 +10,7 @@ from preflight_subject import changed, gpu_subject
 
 from eduardo.errors import UserError
 from eduardo.planning import checkpoint_bytes
+from eduardo.preflight import gpus as preflight_gpus
 from eduardo.preflight import machine
 from eduardo.preflight.findings import CannotCheck, Status, run_check
 from eduardo.preflight.memory import check_memory, planned_run
@@ -30,9 +31,11 @@ def gpus(tmp_path, monkeypatch):
     def install(*rows):
         program = tmp_path / "bin" / "nvidia-smi"
         program.parent.mkdir()
-        program.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
+        listed = [f"{index}, GPU-{index}abc, 580.65.06, {row}" for index, row in enumerate(rows)]
+        program.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in listed))
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     return install
 
@@ -133,9 +136,54 @@ def test_memory_that_barely_suffices_is_a_warning(subject, gpus):
     assert finding.text.startswith("narrow")
 
 
-def test_a_gpu_that_somebody_uses_is_a_warning(subject, gpus):
-    gpus("81559, 0", "81559, 40000", "81559, 0", "81559, 0")
-    assert "another program holds 39.1 GiB" in check_memory(subject).text
+def test_a_gpu_that_somebody_uses_is_a_warning_while_the_rest_suffices(subject, gpus):
+    gpus("81559, 0", "81559, 10000", "81559, 0", "81559, 0")
+    finding = check_memory(subject)
+    assert finding.status is Status.WARN
+    assert "another program holds 9.8 GiB" in finding.text
+
+
+@pytest.mark.parametrize("row", ["24576, 2000", "81559, 40000"])
+def test_a_gpu_with_too_little_left_fails_whoever_holds_the_rest(subject, gpus, row):
+    gpus("81559, 0", row, "81559, 0", "81559, 0")
+    with pytest.raises(UserError, match=r"estimated 51 GiB.*another program holds"):
+        check_memory(subject)
+
+
+def test_only_the_gpus_that_the_run_sees_count(subject, gpus, monkeypatch):
+    gpus("24576, 20000", *["81559, 4"] * 4)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,2,GPU-3,4")
+    assert check_memory(subject).status is Status.PASS
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    with pytest.raises(UserError, match=r"n_gpus_per_node=4, but this machine has 2"):
+        check_memory(subject)
+
+
+@pytest.mark.parametrize(
+    ("row", "visible"), [("[N/A], [N/A]", "0,1,2,3"), ("81559, 4", "0,1,2,9"), ("81559, 4", "MIG-1,1,2,3")]
+)
+def test_gpus_that_cannot_be_looked_at_are_skipped(subject, gpus, monkeypatch, row, visible):
+    gpus(*[row] * 4)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert run_check("memory", check_memory, subject).status is Status.SKIPPED
+
+
+def test_a_driver_that_hangs_and_gpus_of_another_make_are_skipped(subject, gpus, tmp_path, monkeypatch):
+    gpus("81559, 4")
+    monkeypatch.setattr(preflight_gpus, "_TIMEOUT_S", 0.2)
+    (tmp_path / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 20\n")
+    assert "did not answer" in run_check("memory", check_memory, subject).text
+    (tmp_path / "bin" / "nvidia-smi").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(preflight_gpus, "_AMD_DRIVER", tmp_path)
+    assert "only NVIDIA" in run_check("memory", check_memory, subject).text
+
+
+def test_a_dry_run_does_not_ask_the_login_nodes_gpu(tmp_path, gpus):
+    gpus("4096, 3000")
+    finding = check_memory(gpu_subject(tmp_path, dry_run=True))
+    assert finding.status is Status.PASS
+    assert "planning.gpu.memory_gib" in finding.text
 
 
 def test_fewer_gpus_than_asked_for_fail(subject, gpus):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import psutil
 
@@ -13,8 +11,8 @@ from eduardo.errors import UserError
 from eduardo.planning import MemoryEstimate, PlannedRun
 from eduardo.planning.memory import GIB
 from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, warned
+from eduardo.preflight.gpus import Gpu, visible_gpus
 
-_QUERY = ["nvidia-smi", "--query-gpu=memory.total,memory.used", "--format=csv,noheader,nounits"]
 _BUSY_GIB = 1.0  # what another program may hold before it is in the way
 _SMALLER = (
     "lower actor_rollout_ref.actor.ppo_max_token_len_per_gpu and .rollout.log_prob_max_token_len_per_gpu (at least "
@@ -26,33 +24,21 @@ _ROLLOUT_SMALLER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Gpu:
-    total_gib: float
-    used_gib: float
-
-
 def check_memory(subject: Subject) -> Finding:
     run = planned_run(subject)
     if subject.config.trainer.device == "cpu":
         return _in_host_memory(run)
-    gpus = _gpus()
+    # A dry run may be on a login node, whose GPU is not the one that counts.
+    gpus = [] if subject.dry_run else visible_gpus()
     if not gpus:
         return _without_gpu(subject, run)
     needed = int(subject.config.trainer.n_gpus_per_node)
     if len(gpus) < needed:
         raise UserError(
-            f"trainer.n_gpus_per_node={needed}, but this machine has {len(gpus)}: lower it or ask for more"
+            f"trainer.n_gpus_per_node={needed}, but this machine has {len(gpus)} (CUDA_VISIBLE_DEVICES): lower it or "
+            "ask for more"
         )
-    gib = min(gpu.total_gib for gpu in gpus)
-    busy = max(gpu.used_gib for gpu in gpus[:needed])
-    if busy > _BUSY_GIB:
-        return warned(
-            "memory",
-            f"another program holds {busy:.1f} GiB of a GPU",
-            "end it, or lower gpu_memory_utilization",
-        )
-    return _judge(run, run.memory(gpu_gib=gib), gib, f"{len(gpus)} GPUs of {gib:.0f} GiB here")
+    return _on_gpus(run, gpus[:needed])
 
 
 def planned_run(subject: Subject) -> PlannedRun:
@@ -63,6 +49,20 @@ def planned_run(subject: Subject) -> PlannedRun:
         return PlannedRun.from_config(subject.config, settings.recipe, settings.planning, num_steps=1)
     except UserError as error:
         raise CannotCheck(str(error)) from None
+
+
+def _on_gpus(run: PlannedRun, gpus: Sequence[Gpu]) -> Finding:
+    """Against what is free. Raises UserError when that is too little, whoever holds the rest."""
+    total = min(gpu.total_gib for gpu in gpus)
+    free = min(gpu.free_gib for gpu in gpus)
+    busy = max(gpu.used_gib for gpu in gpus)
+    where = f"{len(gpus)} GPUs of {total:.0f} GiB here"
+    if busy <= _BUSY_GIB:
+        return _judge(run, run.memory(gpu_gib=total), free, where)
+    other = f"another program holds {busy:.1f} GiB of a GPU"
+    finding = _judge(run, run.memory(gpu_gib=total), free, f"{where}, {free:.0f} free: {other}")
+    todo = f"end it, or lower gpu_memory_utilization{f'; {finding.todo}' if finding.todo else ''}"
+    return warned("memory", finding.text if other in finding.text else f"{finding.text}; {other}", todo)
 
 
 def _without_gpu(subject: Subject, run: PlannedRun) -> Finding:
@@ -109,14 +109,3 @@ def _in_host_memory(run: PlannedRun) -> Finding:
     if needed > free:
         return warned("memory", text, "end other programs or lower ppo_micro_batch_size_per_gpu")
     return passed("memory", text)
-
-
-def _gpus() -> list[_Gpu]:
-    """Empty where there is no NVIDIA driver."""
-    if shutil.which(_QUERY[0]) is None:
-        return []
-    done = subprocess.run(_QUERY, capture_output=True, text=True, timeout=30, check=False)
-    if done.returncode != 0:
-        return []
-    rows = (line.split(",") for line in done.stdout.splitlines() if line.strip())
-    return [_Gpu(float(total) / 1024, float(used) / 1024) for total, used in rows]
