@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 
 from eduardo.console import run_main
@@ -24,6 +23,7 @@ from eduardo.education_dialogue.reading import ConversationFolder
 from eduardo.errors import UserError
 from eduardo.progress import TaskProgress
 from eduardo.resources import configs_dir
+from eduardo.settings import GraderSettings, RecipeSettings, read_yaml
 
 
 class DatasetName(StrEnum):
@@ -119,7 +119,7 @@ def process_dataset(
     listed with their reason in rejects.jsonl; manifest.json says what went in and what came out.
     """
     _refuse_idle_flags(context, dataset)
-    end_tag: str = _config("recipe/paper.yaml")["dialogue"]["end_tag"]
+    end_tag = read_yaml(configs_dir() / "recipe" / "paper.yaml", RecipeSettings).dialogue.end_tag
     console = Console(highlight=False)
     if dataset is DatasetName.EDUCATION_DIALOGUE:
         report = build_education_dialogue(
@@ -174,10 +174,9 @@ def _near_transfer(source: PairSource, out_dir: Path, settings: BuildSettings) -
 def _same_answer() -> Iterator[SameAnswer]:
     """Whether two keys mean the same, decided by the grader that the reward uses."""
     from eduardo.answers import Grader
-    from eduardo.settings import GraderSettings
     from eduardo.types import Outcome
 
-    with Grader(GraderSettings(**_config("grader/default.yaml"))) as grader:
+    with Grader(read_yaml(configs_dir() / "grader" / "default.yaml", GraderSettings)) as grader:
         yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
 
 
@@ -226,11 +225,6 @@ def _band(flag: str, low: float, high: float) -> Band:
     if low > high:
         raise UserError(f"{flag}-min {low:g} is above {flag}-max {high:g}")
     return Band(low, high)
-
-
-def _config(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((configs_dir() / name).read_text(encoding="utf-8"))
-    return content
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from eduardo.errors import UserError
+
+T = TypeVar("T")
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(ge=0, le=5)]
@@ -138,3 +152,26 @@ class RubricSettings(Settings):
     temperature: Temperature
     max_tokens: Count
     structured_output: Literal["auto", "json_schema", "off"]
+
+
+def read_yaml(path: Path, kind: type[T]) -> T:
+    """A YAML file checked as a `kind`: a Settings class, or a dict or list. Raises UserError naming file and key."""
+    try:
+        return TypeAdapter(kind).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_problem(error)}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not a YAML file ({' '.join(str(error).split())})") from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """One line: the key, what it was set to, and what is wrong with it."""
+    problem = error.errors()[0]
+    key = ".".join(map(str, problem["loc"]))
+    given = problem.get("input")
+    shown = f"={given!r}" if isinstance(given, str | int | float | bool | None) else ""
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    reason = f"{problem['msg'][0].lower()}{problem['msg'][1:]}{more}"
+    return f"{key}{shown}: {reason}" if key else reason

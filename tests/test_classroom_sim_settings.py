@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eduardo.classroom.sim_settings import load_sim_settings, read_sim_settings
+from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
 from eduardo.errors import UserError
 from eduardo.resources import configs_dir
+from eduardo.settings import read_yaml
 
 SHIPPED = (configs_dir() / "sim" / "default.yaml").read_text()
 
@@ -33,10 +34,10 @@ def test_a_bad_value_is_named_with_its_file(old: str, new: str, complaint: str, 
     path = tmp_path / "mine.yaml"
     path.write_text(SHIPPED.replace(old, new))
     with pytest.raises(UserError, match=r"mine\.yaml: ") as caught:
-        read_sim_settings(path)
+        read_yaml(path, SimSettings)
     assert complaint in str(caught.value)
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(UserError, match="no such file"):
+    with pytest.raises(UserError, match=r"nowhere\.yaml: No such file"):
         load_sim_settings("nowhere")

@@ -22,16 +22,16 @@ from eduardo.classroom.tiny_tutor.model import build_model
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.classroom.tiny_tutor.warm_start import (
     WarmStartSettings,
-    read_settings,
     shipped_recipe,
     warm_start,
 )
 from eduardo.errors import UserError
 from eduardo.protocol import ThinkingMode
 from eduardo.resources import configs_dir
+from eduardo.settings import read_yaml
 from eduardo.types import EndReason, Speaker
 
-SHIPPED = read_settings(configs_dir() / "warm_start.yaml")
+SHIPPED = read_yaml(configs_dir() / "warm_start.yaml", WarmStartSettings)
 RECIPE = shipped_recipe()
 END_TAG = RECIPE.dialogue.end_tag
 

@@ -135,9 +135,10 @@ def warm_start(
 
     from eduardo.classroom.tiny_tutor import warm_start as making
     from eduardo.resources import configs_dir
+    from eduardo.settings import read_yaml
 
     torch.set_num_threads(threads)
-    chosen = making.read_settings(settings or configs_dir() / "warm_start.yaml")
+    chosen = read_yaml(settings or configs_dir() / "warm_start.yaml", making.WarmStartSettings)
     with TaskProgress() as progress:
         tasks: dict[str, TaskID] = {}
 

@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eduardo.errors import UserError
+from eduardo.settings import first_problem, read_yaml
 
 _FOLDER = Path(__file__).with_name("templates")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -97,8 +97,7 @@ def all_templates() -> tuple[Template, ...]:
 
 def read_templates(path: Path) -> list[Template]:
     """Templates of one file; the file's stem is their topic."""
-    entries: list[dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [_template(entry, path) for entry in entries]
+    return [_template(entry, path) for entry in read_yaml(path, list[dict[str, Any]])]
 
 
 def _template(raw: Mapping[str, Any], path: Path) -> Template:
@@ -106,8 +105,7 @@ def _template(raw: Mapping[str, Any], path: Path) -> Template:
     try:
         entry = _Entry.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise UserError(f"{where}: {first_problem(error)}") from error
     known = set(entry.numbers)
     steps: list[StepPlan] = []
     for quantity, expression in entry.steps.items():

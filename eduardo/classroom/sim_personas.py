@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
-import yaml
-from pydantic import TypeAdapter, ValidationError
-
 from eduardo.classroom import sim_student
 from eduardo.classroom.language import Reading, read
 from eduardo.classroom.problems import SimProblem
@@ -23,7 +20,7 @@ from eduardo.classroom.tells import steps_worked_out
 from eduardo.errors import UserError
 from eduardo.personas import PLAIN, persona_names, persona_text
 from eduardo.resources import configs_dir
-from eduardo.settings import Settings, Share
+from eduardo.settings import Settings, Share, read_yaml
 from eduardo.views import Message
 
 _WANDERING = (
@@ -65,11 +62,7 @@ Habit = Callable[[_Moment], str | None]
 def load_sim_personas() -> Mapping[str, SimPersona]:
     """The settings in `configs/sim/personas.yaml`, one for every persona but the plain one."""
     path = configs_dir() / "sim" / "personas.yaml"
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found = TypeAdapter(dict[str, SimPersona]).validate_python(content)
-    except (ValidationError, yaml.YAMLError, OSError) as error:
-        raise UserError(f"{path}: {' '.join(str(error).split())}") from error
+    found = read_yaml(path, dict[str, SimPersona])
     wanted = set(persona_names()) - {PLAIN}
     if found.keys() != wanted or wanted != _HABITS.keys():
         raise UserError(f"{path}: every persona needs an entry and a habit: {', '.join(sorted(wanted))}")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from eduardo.errors import UserError
 from eduardo.resources import configs_dir
-from eduardo.settings import Count, Settings, Share
+from eduardo.settings import Count, Settings, Share, read_yaml
 
 
 class StudentParams(Settings):
@@ -81,15 +78,4 @@ class SimSettings(Settings):
 @lru_cache(maxsize=8)
 def load_sim_settings(name: str = "default") -> SimSettings:
     """The settings in `configs/sim/<name>.yaml`. Raises UserError when they are missing or malformed."""
-    return read_sim_settings(configs_dir() / "sim" / f"{name}.yaml")
-
-
-def read_sim_settings(path: Path) -> SimSettings:
-    if not path.is_file():
-        raise UserError(f"{path}: no such file; simulation settings are YAML files in configs/sim/")
-    try:
-        return SimSettings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (ValidationError, yaml.YAMLError) as error:
-        problem = error.errors()[0] if isinstance(error, ValidationError) else None
-        reason = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" if problem else str(error)
-        raise UserError(f"{path}: {reason}") from error
+    return read_yaml(configs_dir() / "sim" / f"{name}.yaml", SimSettings)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-import yaml
 
 from eduardo.answers import Grader
 from eduardo.classroom import problems, process
@@ -22,7 +21,15 @@ from eduardo.llm import ChatClient
 from eduardo.posttest import measure_solve_rate
 from eduardo.resources import configs_dir
 from eduardo.seeds import derive_seed
-from eduardo.settings import Count, EndpointSettings, GraderSettings, RecipeSettings, Settings, Temperature
+from eduardo.settings import (
+    Count,
+    EndpointSettings,
+    GraderSettings,
+    RecipeSettings,
+    Settings,
+    Temperature,
+    read_yaml,
+)
 from eduardo.student import Student
 from eduardo.types import ItemKind, Problem, SolveRate, TestItem
 
@@ -60,17 +67,18 @@ class Tools:
 
 def starter_settings(**changes: int) -> StarterSettings:
     """The shipped ones, with other values for some keys."""
-    return StarterSettings(**{**_read("starter.yaml"), **changes})
+    return read_yaml(configs_dir() / "starter.yaml", StarterSettings).model_copy(update=changes)
 
 
 def load_tools(base_url: str, solve_rate: SolveRateSettings) -> Tools:
     """Tools for the simulated student at `base_url`, from the shipped configuration."""
-    endpoint = {**_read("endpoint/default.yaml"), "base_url": base_url, "model": STUDENT_MODEL}
+    configs = configs_dir()
+    endpoint = read_yaml(configs / "endpoint" / "default.yaml", dict[str, Any])
     return Tools(
         solve_rate=solve_rate,
-        endpoint=EndpointSettings(**endpoint),
-        grader=GraderSettings(**_read("grader/default.yaml")),
-        recipe=RecipeSettings(**_read("recipe/embedded.yaml")),
+        endpoint=EndpointSettings(**{**endpoint, "base_url": base_url, "model": STUDENT_MODEL}),
+        grader=read_yaml(configs / "grader" / "default.yaml", GraderSettings),
+        recipe=read_yaml(configs / "recipe" / "embedded.yaml", RecipeSettings),
     )
 
 
@@ -167,8 +175,3 @@ def _row(pair: problems.SimPair, source: SolveRate, variant: SolveRate) -> dict[
 
 def _item(problem: problems.SimProblem, rate: SolveRate, kind: ItemKind) -> TestItem:
     return TestItem(problem=Problem(text=problem.text, answer=problem.answer), baseline=rate, kind=kind)
-
-
-def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((configs_dir() / name).read_text(encoding="utf-8"))
-    return content

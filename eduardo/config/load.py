@@ -9,9 +9,9 @@ from omegaconf import MISSING, OmegaConf
 from pydantic import ValidationError
 
 from eduardo.config.compose import compose
-from eduardo.config.validate import check_complete, first_problem, resolve
+from eduardo.config.validate import check_complete, resolve
 from eduardo.errors import UserError
-from eduardo.settings import EndpointSettings, Settings
+from eduardo.settings import EndpointSettings, Settings, first_problem
 
 S = TypeVar("S", bound=Settings)
 

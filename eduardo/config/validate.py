@@ -13,6 +13,7 @@ from eduardo.config.environments import split_batch
 from eduardo.config.keys import key_paths
 from eduardo.config.settings import TrainSettings
 from eduardo.errors import UserError
+from eduardo.settings import first_problem
 
 OWN_SECTIONS = tuple(TrainSettings.model_fields)
 
@@ -68,16 +69,6 @@ def _cause(message: str) -> str:
     if variable:
         return f"environment variable {variable[1]} is not set: export it, or set the key on the command line"
     return message.splitlines()[0]
-
-
-def first_problem(error: ValidationError) -> str:
-    """One line: the key, what it was set to, and what is wrong with it."""
-    problem = error.errors()[0]
-    key = ".".join(map(str, problem["loc"]))
-    given = problem.get("input")
-    shown = f"={given!r}" if isinstance(given, str | int | float | bool | None) else ""
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{key}{shown}: {problem['msg'][0].lower()}{problem['msg'][1:]}{more}"
 
 
 def _check_contradictions(config: DictConfig, settings: TrainSettings) -> None:

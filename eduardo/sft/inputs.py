@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import Field, ValidationError
 
 from eduardo.errors import UserError
-from eduardo.settings import Count, EnvironmentVariables, Settings
+from eduardo.settings import Count, EnvironmentVariables, Settings, first_problem
 
 _REMEDY = "write it with `python -m eduardo.process_dataset --dataset education_dialogue --format sft`"
 
@@ -42,8 +42,7 @@ def resolve(config: DictConfig, base: Path) -> tuple[DictConfig, WarmStartRun]:
             f"{getattr(error, 'full_key', None) or 'sft'}: {str(error).splitlines()[0]}"
         ) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"run.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise UserError(f"run.{first_problem(error)}") from None
     resolved = OmegaConf.create(plain)
     run = run.model_copy(update={"dir": str(base / run.dir)})
     resolved.run.dir = run.dir

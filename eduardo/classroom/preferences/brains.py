@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from eduardo.classroom import in_process
 from eduardo.classroom.preferences import sim_judge, sim_student
-from eduardo.classroom.preferences.sim_settings import load_settings
+from eduardo.classroom.preferences.sim_settings import load_preference_settings
 from eduardo.classroom.wire import Brain
 from eduardo.views import Message
 
 
 def with_lessons(about_problems: Mapping[str, Brain]) -> dict[str, Brain]:
     """The same served models, which now also understand the prompts of lessons and of their comparison."""
-    params = load_settings()
+    params = load_preference_settings()
     student, judge = about_problems[in_process.STUDENT_MODEL], about_problems[in_process.JUDGE_MODEL]
 
     def reply(messages: list[Message], rng: random.Random) -> str:

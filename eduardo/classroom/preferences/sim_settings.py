@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from eduardo.errors import UserError
 from eduardo.resources import configs_dir
-from eduardo.settings import Count, Settings, Share
+from eduardo.settings import Count, Settings, Share, read_yaml
 
 
 class StudentParams(Settings):
@@ -34,10 +32,6 @@ class PreferenceSettings(Settings):
 
 
 @lru_cache(maxsize=1)
-def load_settings() -> PreferenceSettings:
+def load_preference_settings() -> PreferenceSettings:
     """The settings in `configs/sim/preferences.yaml`. Raises UserError when they are missing or malformed."""
-    path = configs_dir() / "sim" / "preferences.yaml"
-    try:
-        return PreferenceSettings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, ValidationError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {' '.join(str(error).split())[:200]}") from error
+    return read_yaml(configs_dir() / "sim" / "preferences.yaml", PreferenceSettings)

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 import eduardo
@@ -31,7 +30,7 @@ from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.resources import configs_dir
-from eduardo.settings import Count, RecipeSettings, Settings, Share
+from eduardo.settings import Count, RecipeSettings, Settings, Share, read_yaml
 
 STAMP = "warm_start.json"  # written last: a folder that holds it is complete
 # What the lessons and their training depend on, beside the settings.
@@ -73,19 +72,8 @@ class WarmStartSettings(Settings):
     imitation: ImitationSettings
 
 
-def read_settings(path: Path) -> WarmStartSettings:
-    try:
-        return WarmStartSettings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-
-
 def shipped_recipe() -> RecipeSettings:
-    text = (configs_dir() / "recipe" / "embedded.yaml").read_text(encoding="utf-8")
-    return RecipeSettings.model_validate(yaml.safe_load(text))
+    return read_yaml(configs_dir() / "recipe" / "embedded.yaml", RecipeSettings)
 
 
 def warm_start(
