@@ -13,8 +13,9 @@ from eduardo.errors import EduardoError, EndpointUnavailable
 from eduardo.llm import ChatClient
 from eduardo.preflight import step_time
 from eduardo.preflight.clocks import check_clock
-from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, skipped
-from eduardo.preflight.probes import LOAD, TEST, VOTE, Probes
+from eduardo.preflight.context import judge_context, rubric_context, student_context
+from eduardo.preflight.findings import CannotCheck, Finding, Subject, failed, passed, skipped, warned
+from eduardo.preflight.probes import LOAD, SPEED, TEST, VOTE, Probes
 from eduardo.settings import PUBLISHED, EndpointSettings
 
 
@@ -57,36 +58,51 @@ async def _check_all(subject: Subject, wait_s: float) -> list[Finding]:
     findings = await asyncio.gather(*(_check_endpoint(e, wait_s) for e in _endpoints(settings)))
     if any(finding.error for finding in findings):
         return list(findings)
-    timeout_s = settings.preflight.endpoint_timeout_s
     try:
         probes = Probes(subject)
     except CannotCheck as reason:
         return [*findings, *_skip_speed(str(reason)), await check_clock(subject)]
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(settings.preflight.endpoint_timeout_s):
             measured: Sequence[Finding] = await probes.run()
             clock = await check_clock(subject)
     except TimeoutError:
-        slow = EndpointUnavailable(
-            f"student or judge took more than {timeout_s:g} s for a few calls; look into the servers' logs, or raise "
-            "preflight.endpoint_timeout_s"
-        )
-        return [*findings, *probes.findings, failed("speed of the servers", slow)]
+        return [*findings, *probes.findings, await _too_slow(subject, probes)]
     return [*findings, *measured, step_time.check_step_time(subject, probes.speed), clock]
 
 
+async def _too_slow(subject: Subject, probes: Probes) -> Finding:
+    """A slow server makes a run slow, which is a matter of taste; one that has stopped answering ends it."""
+    settings = subject.settings
+    timeout_s = settings.preflight.endpoint_timeout_s
+    try:
+        async with asyncio.timeout(timeout_s):
+            await asyncio.gather(*(_answers(endpoint, wait_s=0) for endpoint in _endpoints(settings)))
+    except EduardoError as error:
+        return failed(SPEED, error)
+    except TimeoutError:
+        gone = EndpointUnavailable(
+            f"student or judge answered at first, and now not one token in {timeout_s:g} s; look into the servers' logs"
+        )
+        return failed(SPEED, gone)
+    return warned(
+        SPEED,
+        f"the timed calls were not done after {timeout_s:g} s, though the servers answer: "
+        f"{step_time.at_least(subject, num_calls=probes.num_calls, elapsed_s=timeout_s)}",
+        "take faster servers, a smaller batch or lower token limits, or raise preflight.endpoint_timeout_s to measure "
+        "them; a call that takes longer than classroom.ROLE.total_timeout_s is lost, and its dialogue may be void",
+    )
+
+
 def _endpoints(settings: TrainSettings) -> list[_Endpoint]:
-    recipe, classroom, rubric = settings.recipe, settings.classroom, settings.rubric
-    response = recipe.dialogue.response_tokens
+    classroom, rubric = settings.classroom, settings.rubric
     endpoints = [
-        _Endpoint("student", "classroom.student", classroom.student, recipe.post_test.max_tokens + response),
-        _Endpoint("judge", "classroom.judge", classroom.judge, recipe.judge.max_tokens + response),
+        _Endpoint("student", "classroom.student", classroom.student, student_context(settings)),
+        _Endpoint("judge", "classroom.judge", classroom.judge, judge_context(settings)),
     ]
     # One that is still to be found is the judge's own server, which is asked above.
     if rubric.judge is not None and not rubric.judge.base_url.startswith(PUBLISHED):
-        endpoints.append(
-            _Endpoint("rubric judge", "rubric.judge", rubric.judge, rubric.max_tokens + response)
-        )
+        endpoints.append(_Endpoint("rubric judge", "rubric.judge", rubric.judge, rubric_context(settings)))
     return endpoints
 
 

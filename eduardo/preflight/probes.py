@@ -21,7 +21,7 @@ from eduardo.types import Criterion, Problem, Speaker, Transcript, Turn
 from eduardo.views import judge_view, opener, post_test_view
 
 T = TypeVar("T")
-VOTE, TEST, LOAD = "judge's vote", "student's test", "load"
+VOTE, TEST, LOAD, SPEED = "judge's vote", "student's test", "load", "speed of the servers"
 _SEED = 0
 
 
@@ -62,6 +62,11 @@ class Probes:
         self._num_at_once = subject.settings.preflight.probe_requests
         self._transcript = _transcript(_a_problem(subject))
 
+    @property
+    def num_calls(self) -> int:
+        """That `run` times: a vote, a test and a student's turn alone, then turns and votes at once."""
+        return 3 + 2 * self._num_at_once
+
     async def run(self) -> list[Finding]:
         async with (
             ChatClient(self._classroom.student) as student,
@@ -70,7 +75,7 @@ class Probes:
             try:
                 await self._measure(Student(student, self._recipe), judge)
             except EduardoError as error:
-                self.findings.append(failed("speed of the servers", error))
+                self.findings.append(failed(SPEED, error))
         return self.findings
 
     async def _measure(self, student: Student, judge: ChatClient) -> None:
