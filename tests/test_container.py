@@ -25,6 +25,12 @@ def test_the_table_has_the_pinned_cuda_and_the_number_of_packages() -> None:
     assert f"({len(PINS)} packages)" in PAGE
 
 
+def test_the_table_and_the_preflight_ask_for_the_same_driver() -> None:
+    preflight = (ROOT / "configs" / "preflight" / "default.yaml").read_text()
+    (driver,) = re.findall(r"^min_nvidia_driver: (\S+)", preflight, re.MULTILINE)
+    assert f"| NVIDIA driver | ≥ {driver} |" in PAGE
+
+
 def test_the_image_copies_only_what_is_there_and_what_the_builder_is_sent() -> None:
     sent = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     copied = [

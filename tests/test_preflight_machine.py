@@ -108,11 +108,36 @@ def test_versions_are_compared_with_those_that_the_project_asks_for(monkeypatch)
 
 
 def test_other_versions_are_a_warning_with_the_command_that_repairs(subject, monkeypatch):
-    monkeypatch.setattr("eduardo.versions.installed_version", lambda name: None)
+    for module in ("eduardo.versions", "eduardo.preflight.machine"):
+        monkeypatch.setattr(f"{module}.installed_version", lambda name: None)
     finding = machine.check_packages(subject)
     assert finding.status is Status.WARN
     assert "vllm" in finding.text
     assert "make setup-gpu" in finding.todo
+
+
+@pytest.fixture
+def cpu_build(monkeypatch):
+    """The pinned versions, with torch as `make setup` installs it."""
+    pins = {"torch": "2.13.0+cpu", "vllm": "0.27.1", "verl": "0.9.1", "TransferQueue": "0.1.11"}
+    for module in ("eduardo.versions", "eduardo.preflight.machine"):
+        monkeypatch.setattr(f"{module}.installed_version", lambda name: pins.get(name, "999"))
+
+
+def test_packages_for_cpus_are_no_packages_for_gpus(subject, tmp_path, cpu_build):
+    with pytest.raises(UserError, match=r"built for CPUs here: torch 2\.13\.0\+cpu; run `make setup-gpu`"):
+        machine.check_packages(subject)
+    assert machine.check_packages(gpu_subject(tmp_path, dry_run=True)).status is Status.WARN
+
+
+def test_a_driver_that_is_too_old_is_a_warning(subject, gpus, tmp_path):
+    gpus(*["81559, 4"] * 4)
+    assert machine.check_driver(subject).text == "NVIDIA driver 580.65.06"
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.write_text(program.read_text().replace("580.65.06", "550.54.14"))
+    finding = machine.check_driver(subject)
+    assert finding.status is Status.WARN
+    assert "NVIDIA driver 550.54.14; the pinned packages need 580.65.06" in finding.text
 
 
 def test_memory_that_suffices_passes_with_what_is_really_there(subject, gpus):

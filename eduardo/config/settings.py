@@ -100,6 +100,7 @@ class PreflightSettings(Settings):
 
     enabled: bool
     verl_timeout_s: Seconds
+    min_nvidia_driver: Annotated[str, Field(pattern=r"^\d+(\.\d+)*$")]
     endpoint_timeout_s: Seconds
     probe_requests: Count
     max_clock_skew_s: Seconds

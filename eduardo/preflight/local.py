@@ -28,6 +28,7 @@ FURTHER: tuple[tuple[str, Check], ...] = (
     ("clock of the disk", machine.check_disk_clock),
     ("ports", machine.check_ports),
     ("packages", machine.check_packages),
+    ("driver", machine.check_driver),
 )
 
 

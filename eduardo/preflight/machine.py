@@ -7,14 +7,18 @@ import shutil
 import socket
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
 
 from eduardo.errors import UserError
 from eduardo.planning import checkpoint_bytes
 from eduardo.planning.memory import GIB
-from eduardo.preflight.findings import Finding, Subject, passed, warned
+from eduardo.preflight.findings import CannotCheck, Finding, Subject, passed, warned
+from eduardo.preflight.gpus import visible_gpus
 from eduardo.preflight.memory import planned_run
-from eduardo.versions import unmet_requirements
+from eduardo.versions import installed_version, unmet_requirements
 
 
 def check_disk(subject: Subject) -> Finding:
@@ -69,15 +73,51 @@ def check_ports(subject: Subject) -> Finding:
 
 def check_packages(subject: Subject) -> Finding:
     extra = "train-cpu" if subject.config.trainer.device == "cpu" else "train-gpu"
+    cpu_builds = [f"{name} {version}" for name, version in _cpu_builds()] if extra == "train-gpu" else []
+    if cpu_builds and not subject.dry_run:  # a dry run may be on another machine than the run
+        raise UserError(
+            f"trainer.device=cuda, but built for CPUs here: {', '.join(cpu_builds)}; run `make setup-gpu`"
+        )
     unmet = unmet_requirements(extra)
-    if not unmet:
+    if not unmet and not cpu_builds:
         return passed("packages", f"as {extra} asks")
+    if not unmet:
+        text = f"built for CPUs here: {', '.join(cpu_builds)}"
+        return warned("packages", text, "run `make setup-gpu` on the machine that trains")
     missing = [f"{need.requirement} (installed: {need.installed or 'nothing'})" for need in unmet]
     return warned(
         "packages",
         f"{extra} asks for {', '.join(missing)}",
         f"run `make setup{'' if extra == 'train-cpu' else '-gpu'}` on the machine that trains",
     )
+
+
+def check_driver(subject: Subject) -> Finding:
+    """Old drivers refuse programs of a newer CUDA."""
+    if subject.config.trainer.device == "cpu":
+        raise CannotCheck("no GPU is used")
+    found = [] if subject.dry_run else visible_gpus()
+    if not found:
+        raise CannotCheck("no NVIDIA GPU to look at" if not subject.dry_run else "dry run")
+    driver, wanted = found[0].driver, subject.settings.preflight.min_nvidia_driver
+    try:
+        is_old = Version(driver) < Version(wanted)
+    except InvalidVersion:
+        raise CannotCheck(f"nvidia-smi does not tell the driver's version: {driver}") from None
+    if is_old:
+        return warned(
+            "driver",
+            f"NVIDIA driver {driver}; the pinned packages need {wanted} (preflight.min_nvidia_driver)",
+            "ask the site for a newer one, or install NVIDIA's compatibility package",
+        )
+    return passed("driver", f"NVIDIA driver {driver}")
+
+
+def _cpu_builds() -> Iterator[tuple[str, str]]:
+    for name in ("torch", "vllm"):
+        version = installed_version(name)
+        if version is not None and version.partition("+")[2] == "cpu":
+            yield name, version
 
 
 def _bind(port: int) -> None:
