@@ -21,8 +21,9 @@ import openai
 import yaml
 from stub_server import CHOICE_S, MODEL, REQUEST_S, running_stub
 
-from eduardo.llm import ChatClient, Message
+from eduardo.llm import ChatClient
 from eduardo.settings import EndpointSettings
+from eduardo.types import Message
 
 NUM_DIALOGUES = 128
 NUM_NAIVE_DIALOGUES = 32  # of the sample, without --full

@@ -14,8 +14,7 @@ from jinja2 import TemplateError
 
 from eduardo.errors import UserError
 from eduardo.protocol import ThinkingMode, detect_thinking_mode
-
-Message = dict[str, str]
+from eduardo.types import Message
 
 _THINKING_TAGS = ("<think>", "</think>")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-Message = dict[str, str]
+from eduardo.types import Message
 
 _BAR = "[|\uff5c]"  # ASCII, or full width as DeepSeek writes it
 _NAME = r"[^\s<>|\uff5c]{2,60}"

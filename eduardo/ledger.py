@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from eduardo.chat_template import ChatTemplate, Message
+from eduardo.chat_template import ChatTemplate
+from eduardo.types import Message
 
 
 class TokenLedger:

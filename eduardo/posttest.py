@@ -11,14 +11,24 @@ from eduardo.errors import EndpointUnavailable
 from eduardo.llm import Completion
 from eduardo.seeds import derive_seed
 from eduardo.settings import PostTestSettings
-from eduardo.types import Attempt, FinishReason, Outcome, PostTest, Problem, SolveRate, TestItem, Transcript
+from eduardo.types import (
+    Attempt,
+    FinishReason,
+    Message,
+    Outcome,
+    PostTest,
+    Problem,
+    SolveRate,
+    TestItem,
+    Transcript,
+)
 
 
 class Solver(Protocol):
     """Who takes tests: `eduardo.student.Student` in practice."""
 
     async def attempt(
-        self, messages: list[views.Message], *, n: int, max_tokens: int, temperature: float, seed: int
+        self, messages: list[Message], *, n: int, max_tokens: int, temperature: float, seed: int
     ) -> tuple[Completion, ...]: ...
 
 
@@ -100,7 +110,7 @@ async def solve_cold(
 
 
 async def _attempt_and_grade(
-    messages: list[views.Message],
+    messages: list[Message],
     *,
     key: str,
     student: Solver,
@@ -126,7 +136,7 @@ async def _attempt_and_grade(
 
 
 async def _collect(
-    messages: list[views.Message],
+    messages: list[Message],
     student: Solver,
     num_attempts: int,
     max_tokens: int,

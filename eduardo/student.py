@@ -9,8 +9,8 @@ from eduardo.llm import Completer, Completion, require_whole
 from eduardo.personas import PLAIN
 from eduardo.protocol import ThinkingMode, split_thinking
 from eduardo.settings import RecipeSettings
-from eduardo.types import FinishReason, Speaker, Transcript, Turn, TurnFault, TurnTokens
-from eduardo.views import Message, student_view
+from eduardo.types import FinishReason, Message, Speaker, Transcript, Turn, TurnFault, TurnTokens
+from eduardo.views import student_view
 
 
 class TestTaker:

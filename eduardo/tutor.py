@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from eduardo.chat_template import ChatTemplate, Message
+from eduardo.chat_template import ChatTemplate
 from eduardo.control_tokens import broken_up
 from eduardo.dialogue import TutorReply
 from eduardo.ledger import TokenLedger
 from eduardo.llm import ChatClient, require_whole
 from eduardo.protocol import ThinkingMode
 from eduardo.seeds import derive_seed
-from eduardo.types import FinishReason, Speaker, Transcript
+from eduardo.types import FinishReason, Message, Speaker, Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
+
+Message: TypeAlias = dict[str, str]
+"""One message of a chat: its `role` and `content`."""
 
 
 class Speaker(StrEnum):

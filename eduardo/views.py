@@ -11,15 +11,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from eduardo.control_tokens import broken_up, escaped
 from eduardo.errors import UserError
 from eduardo.personas import PLAIN, persona_text
 from eduardo.templates import render
-from eduardo.types import Criterion, Problem, Speaker, Transcript, TransferPair, Turn
-
-Message: TypeAlias = dict[str, str]  # role and content
+from eduardo.types import Criterion, Message, Problem, Speaker, Transcript, TransferPair, Turn
 
 HIDDEN = "(hidden)"  # stands for a tutor turn in the masked post-test
 SILENCE = "(no reply)"  # stands for a turn without visible text; servers refuse empty messages

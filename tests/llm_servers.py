@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from eduardo.llm import Message
 from eduardo.settings import EndpointSettings
+from eduardo.types import Message
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 RawHandler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

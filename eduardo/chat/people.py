@@ -7,8 +7,8 @@ from eduardo.dialogue import TutorReply
 from eduardo.evaluation.tutors import estimate_tokens
 from eduardo.llm import Completion
 from eduardo.protocol import ThinkingMode
-from eduardo.types import FinishReason, Problem, Speaker, Transcript, Turn
-from eduardo.views import SILENCE, Message
+from eduardo.types import FinishReason, Message, Problem, Speaker, Transcript, Turn
+from eduardo.views import SILENCE
 
 
 class Stage:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eduardo.chat_template import Message
 from eduardo.settings import RecipeSettings
-from eduardo.types import Criterion, Outcome, ScoredDialogue, Speaker, TestItem, Transcript, Verdict
+from eduardo.types import Criterion, Message, Outcome, ScoredDialogue, Speaker, TestItem, Transcript, Verdict
 from eduardo.views import SILENCE, judge_view, post_test_view, student_view
 
 VIEWS = ("tutor", "student", "masked", "judge")

@@ -11,8 +11,7 @@ from eduardo.judge import Judge
 from eduardo.llm import Completion
 from eduardo.settings import RecipeSettings
 from eduardo.student import Student
-from eduardo.types import FinishReason
-from eduardo.views import Message
+from eduardo.types import FinishReason, Message
 
 STUDENT_MODEL = "simulated-student"
 JUDGE_MODEL = "simulated-judge"

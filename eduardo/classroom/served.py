@@ -8,7 +8,7 @@ from eduardo.classroom import in_process, sim_personas, sim_rubric
 from eduardo.classroom.in_process import JUDGE_MODEL, STUDENT_MODEL
 from eduardo.classroom.sim_settings import SimSettings, load_sim_settings
 from eduardo.classroom.wire import Brain
-from eduardo.views import Message
+from eduardo.types import Message
 
 
 def served_brains(settings: SimSettings | None = None) -> dict[str, Brain]:

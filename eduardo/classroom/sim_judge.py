@@ -10,8 +10,8 @@ from functools import lru_cache
 from eduardo.classroom.judge_rules import Material, Spoken, Violation, find_violations
 from eduardo.classroom.sim_settings import JudgeParams
 from eduardo.templates import render
-from eduardo.types import Criterion, Decision, Speaker
-from eduardo.views import SILENCE, Message, fenced_turns
+from eduardo.types import Criterion, Decision, Message, Speaker
+from eduardo.views import SILENCE, fenced_turns
 
 _MAX_QUOTE_CHARS = 200  # a vote has a token limit, and a cut one is lost
 _LOST = "I find no conversation and no criterion that I could judge."

@@ -21,7 +21,7 @@ from eduardo.errors import UserError
 from eduardo.personas import PLAIN, persona_names, persona_text
 from eduardo.resources import configs_dir
 from eduardo.settings import Settings, Share, read_yaml
-from eduardo.views import Message
+from eduardo.types import Message
 
 _WANDERING = (
     "I watched a film yesterday.", "This is boring.", "Can we do something else?", "I am hungry.",

@@ -16,7 +16,7 @@ from eduardo.classroom.sim_settings import RewriterParams
 from eduardo.classroom.sim_student import solve
 from eduardo.classroom.student_chat import read_chat
 from eduardo.transfer_generation.rewriter import source_in
-from eduardo.views import Message
+from eduardo.types import Message
 
 _NOTHING_ASKED = "I see no problem to write a variant of, and none to solve."
 _UNKNOWN = "I do not know this kind of problem."

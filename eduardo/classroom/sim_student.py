@@ -15,7 +15,7 @@ from eduardo.classroom.problems import SimProblem, Step
 from eduardo.classroom.sim_settings import StudentParams
 from eduardo.classroom.student_chat import Memory, StudentChat, asked_steps, read_chat, remember
 from eduardo.classroom.tells import find_tells, quantities, said_in
-from eduardo.views import Message
+from eduardo.types import Message
 
 _STEP_WORDS = ("{step}.", "I get {step}.", "Then {step}.", "I think {step}.")
 _THANKS = ("Ok, thank you.", "Thanks.", "I see.")

@@ -18,7 +18,8 @@ from eduardo.classroom.tells import (
     wrong_steps,
 )
 from eduardo.templates import render
-from eduardo.views import HIDDEN, SILENCE, Message
+from eduardo.types import Message
+from eduardo.views import HIDDEN, SILENCE
 
 _MARK = "\x00"
 

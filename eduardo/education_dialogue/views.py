@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from eduardo.education_dialogue.conversation import Background
 from eduardo.errors import UserError
 from eduardo.templates import render
-from eduardo.types import Speaker, Transcript, Turn
-from eduardo.views import SILENCE, Message, as_one_line, fence_code, student_chat, turns_as_json
+from eduardo.types import Message, Speaker, Transcript, Turn
+from eduardo.views import SILENCE, as_one_line, fence_code, student_chat, turns_as_json
 
 _TUTOR_SYSTEM_PROMPTS = {"default": "education_tutor_system", "compact": "education_tutor_system_compact"}
 _ENDED_BY = {Speaker.TUTOR: "the tutor", Speaker.STUDENT: "the student", None: "nobody"}

@@ -15,13 +15,12 @@ from eduardo.dialogue import Learner, run_dialogue
 from eduardo.errors import EndpointUnavailable
 from eduardo.evaluation.together import run_together
 from eduardo.evaluation.tutors import TutorFactory
-from eduardo.llm import Message
 from eduardo.posttest import Solver
 from eduardo.records import DialogueWriter, read_dialogues
 from eduardo.scoring import VerdictGiver, score_dialogue
 from eduardo.seeds import derive_seed
 from eduardo.settings import RecipeSettings
-from eduardo.types import Criterion, ItemKind, ScoredDialogue, Transcript, TransferPair, Verdict
+from eduardo.types import Criterion, ItemKind, Message, ScoredDialogue, Transcript, TransferPair, Verdict
 
 AWAITS_SCORING = "awaits scoring"  # the void reason of a dialogue between the two stages
 

@@ -16,12 +16,13 @@ from eduardo.dialogue import Tutor
 from eduardo.errors import UserError
 from eduardo.evaluation.settings import ServingSettings, TutorSettings
 from eduardo.ledger import TokenLedger
-from eduardo.llm import ChatClient, Message, shared_client
+from eduardo.llm import ChatClient, shared_client
 from eduardo.protocol import ThinkingMode
 from eduardo.seeds import derive_seed
 from eduardo.serving import vllm_server
 from eduardo.settings import EndpointSettings
 from eduardo.tutor import ChatTutor, Generation, TokenTutor
+from eduardo.types import Message
 
 _CHARACTERS_PER_TOKEN = 4  # an estimate, for endpoints whose tokenizer is not at hand
 

@@ -8,7 +8,8 @@ from functools import partial
 
 from eduardo.errors import EndpointRejected
 from eduardo.json_reply.schema import StructuredOutput
-from eduardo.llm import Completer, Completion, Message
+from eduardo.llm import Completer, Completion
+from eduardo.types import Message
 
 _logger = logging.getLogger(__name__)
 

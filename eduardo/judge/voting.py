@@ -9,8 +9,7 @@ from eduardo.json_reply import SchemaClient
 from eduardo.llm import Completer, Completion
 from eduardo.seeds import derive_seed
 from eduardo.settings import JudgeSettings
-from eduardo.types import Decision, Vote
-from eduardo.views import Message
+from eduardo.types import Decision, Message, Vote
 
 
 class VotingPanel:

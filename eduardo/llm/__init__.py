@@ -2,7 +2,7 @@
 
 from eduardo.llm.client import ChatClient
 from eduardo.llm.completer import Completer
-from eduardo.llm.replies import Completion, Message, TokenCompletion, require_whole
+from eduardo.llm.replies import Completion, TokenCompletion, require_whole
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.shared import close_shared_clients, shared_client
 from eduardo.llm.stats import ClientStats
@@ -14,7 +14,6 @@ __all__ = [
     "Completer",
     "Completion",
     "EndpointReport",
-    "Message",
     "TokenCompletion",
     "TokenUsage",
     "close_shared_clients",

@@ -11,17 +11,11 @@ from typing import Self
 from eduardo.errors import EndpointRejected, UserError
 from eduardo.llm import advice, usage
 from eduardo.llm.endpoint import Endpoint
-from eduardo.llm.replies import (
-    Completion,
-    Message,
-    TokenCompletion,
-    decode_chat,
-    decode_counted_chat,
-    decode_tokens,
-)
+from eduardo.llm.replies import Completion, TokenCompletion, decode_chat, decode_counted_chat, decode_tokens
 from eduardo.llm.report import EndpointReport
 from eduardo.llm.stats import ClientStats
 from eduardo.settings import EndpointSettings
+from eduardo.types import Message
 
 _OWN_FIELDS = frozenset(
     {"model", "messages", "n", "temperature", "max_tokens", "seed", "response_format", "stream"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from eduardo.llm.replies import Completion, Message
+from eduardo.llm.replies import Completion
+from eduardo.types import Message
 
 
 class Completer(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 
@@ -12,8 +11,6 @@ from eduardo.errors import EndpointUnavailable
 from eduardo.llm.faults import UnusableReplyError
 from eduardo.llm.usage import TokenUsage
 from eduardo.types import FinishReason
-
-Message: TypeAlias = dict[str, str]  # role and content
 
 _EXCERPT_CHARS = 300
 # vLLM ends a choice like this when the engine gave it up: an infrastructure fault, not an answer.

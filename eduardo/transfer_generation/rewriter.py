@@ -10,12 +10,12 @@ from eduardo.answers import extract_final_answer
 from eduardo.control_tokens import escaped
 from eduardo.errors import EndpointUnavailable
 from eduardo.json_reply import Found, SchemaClient, as_text, find_objects, response_format
-from eduardo.llm import ChatClient, Completion, Message
+from eduardo.llm import ChatClient, Completion
 from eduardo.templates import render
 from eduardo.transfer_generation.outcome import Draft, Reason, Round
 from eduardo.transfer_generation.settings import RewriteSettings
 from eduardo.transfer_generation.source import SourceProblem
-from eduardo.types import FinishReason
+from eduardo.types import FinishReason, Message
 
 # The answer comes last, so that a reply that was cut can not look finished.
 RESPONSE_FORMAT = response_format(

@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from eduardo.answers import Grader
-from eduardo.chat_template import ChatTemplate, Message
+from eduardo.chat_template import ChatTemplate
 from eduardo.dialogue import Tutor, run_dialogue
 from eduardo.education_dialogue.conversation import Conversation
 from eduardo.education_dialogue.lesson import LessonStudent, hold_lesson
@@ -31,7 +31,7 @@ from eduardo.seeds import derive_seed
 from eduardo.settings import EndpointSettings, GraderSettings, RecipeSettings, RubricSettings
 from eduardo.student import Student
 from eduardo.tutor import Generate, TokenTutor
-from eduardo.types import ScoredDialogue, Transcript, TransferPair
+from eduardo.types import Message, ScoredDialogue, Transcript, TransferPair
 from eduardo.verl_adapter.dialogue_files import part_file
 from eduardo.verl_adapter.metrics import ENVIRONMENT, REWARD
 from eduardo.verl_adapter.tasks import Task, environment_index

@@ -12,9 +12,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from eduardo.chat_template import ChatTemplate, Message
+from eduardo.chat_template import ChatTemplate
 from eduardo.errors import UserError
 from eduardo.files import write_whole
+from eduardo.types import Message
 
 Entry = dict[str, str]
 _SAMPLE: list[Message] = [

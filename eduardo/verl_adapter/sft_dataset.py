@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import torch
 from torch.utils.data import Dataset
 
-from eduardo.chat_template import ChatTemplate, Message
+from eduardo.chat_template import ChatTemplate
 from eduardo.errors import UserError
 from eduardo.ledger import TokenLedger
+from eduardo.types import Message
 
 log = logging.getLogger("eduardo.sft")
 

@@ -9,7 +9,7 @@ from eduardo.classroom import in_process
 from eduardo.classroom.preferences import sim_judge, sim_student
 from eduardo.classroom.preferences.sim_settings import load_preference_settings
 from eduardo.classroom.wire import Brain
-from eduardo.views import Message
+from eduardo.types import Message
 
 
 def with_lessons(about_problems: Mapping[str, Brain]) -> dict[str, Brain]:

@@ -13,8 +13,8 @@ from functools import lru_cache
 from eduardo.classroom.preferences.sim_settings import JudgeParams
 from eduardo.classroom.preferences.styles import Style, read_turn, style_of
 from eduardo.templates import render
-from eduardo.types import Speaker
-from eduardo.views import SILENCE, Message, fenced_transcripts
+from eduardo.types import Message, Speaker
+from eduardo.views import SILENCE, fenced_transcripts
 
 _LONG_TURN_WORDS = 60
 _ENDED_BY = re.compile(r"^(?:First|Second) conversation, ended by (.+):$", re.MULTILINE)

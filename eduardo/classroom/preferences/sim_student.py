@@ -14,7 +14,8 @@ from functools import lru_cache
 from eduardo.classroom.preferences.sim_settings import StudentParams
 from eduardo.classroom.preferences.styles import Reaction, Style, TutorTurn, reaction_of, read_turn, style_of
 from eduardo.templates import render
-from eduardo.views import SILENCE, Message
+from eduardo.types import Message
+from eduardo.views import SILENCE
 
 _MARKS = {name: f"\x00{name}\x00" for name in ("topic", "preference", "reaction", "end_tag")}
 _NOTES = "\x00notes\x00"  # preference and reaction, which stand in one sentence

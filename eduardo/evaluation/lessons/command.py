@@ -29,8 +29,9 @@ from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_fac
 from eduardo.evaluation.parts import write_part
 from eduardo.evaluation.stages import ROLLOUTS, SCORED
 from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
-from eduardo.llm import Message, close_shared_clients, shared_client
+from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
+from eduardo.types import Message
 
 PART = "education_dialogue"
 _EPILOG = f"""\

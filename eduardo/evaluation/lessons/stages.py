@@ -19,9 +19,9 @@ from eduardo.errors import UserError
 from eduardo.evaluation.environment import Void, existing, key_of, missing_tasks, roll_out, run_all
 from eduardo.evaluation.lessons.settings import LessonTestSettings
 from eduardo.evaluation.tutors import TutorFactory
-from eduardo.llm import ChatClient, Message
+from eduardo.llm import ChatClient
 from eduardo.seeds import derive_seed
-from eduardo.types import ScoredDialogue, Transcript
+from eduardo.types import Message, ScoredDialogue, Transcript
 
 Progress = Callable[[], None]
 

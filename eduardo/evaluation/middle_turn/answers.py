@@ -15,11 +15,10 @@ from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.together import run_together
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.files import LineWriter
-from eduardo.llm import Message
 from eduardo.protocol import parse_tutor_turn
 from eduardo.seeds import derive_seed
 from eduardo.settings import DialogueSettings
-from eduardo.types import ItemKind, Speaker, TestItem, Transcript, TransferPair, Turn
+from eduardo.types import ItemKind, Message, Speaker, TestItem, Transcript, TransferPair, Turn
 from eduardo.views import opener, tutor_prompt
 
 Progress = Callable[[], None]

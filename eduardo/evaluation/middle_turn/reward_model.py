@@ -18,9 +18,8 @@ from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.middle_turn.answers import Answer
 from eduardo.evaluation.middle_turn.moments import Moment
 from eduardo.evaluation.middle_turn.settings import RewardModelSettings
-from eduardo.llm import Message
 from eduardo.templates import render
-from eduardo.types import Speaker
+from eduardo.types import Message, Speaker
 from eduardo.views import SILENCE
 
 
