@@ -281,3 +281,11 @@ def test_the_rubric_judge_is_off_and_may_be_another_endpoint_than_the_judge(defa
     settings = composed("rubric=judge", "rubric.judge.model=large")[1]
     assert settings.rubric.judge.model == "large"
     assert settings.rubric.judge.base_url == settings.classroom.judge.base_url
+
+
+@pytest.mark.parametrize("classroom", ["vllm", "simulated"])
+def test_the_judge_as_rubric_judge_is_asked_in_the_same_way_and_under_the_same_limits(classroom):
+    fields = {"max_concurrency": 7, "total_timeout_s": 61.0, "max_retries": 3, "api_key_env": "A_KEY"}
+    overrides = [f"classroom.judge.{name}={value}" for name, value in fields.items()]
+    settings = composed("rubric=judge", f"classroom={classroom}", *overrides)[1]
+    assert settings.rubric.judge == settings.classroom.judge
