@@ -260,6 +260,21 @@ def test_an_endpoint_starts_no_server_and_an_override_reaches_the_recipe() -> No
     assert settings.recipe.judge.votes == 5
 
 
+def test_a_judge_at_an_address_is_asked_as_in_training_and_can_be_asked_otherwise() -> None:
+    """Without it a judge of Qwen's family would think, and other votes would be measured than training gets."""
+    trained = yaml.safe_load((RECIPE.parents[1] / "classroom" / "vllm.yaml").read_text())["judge"][
+        "extra_body"
+    ]
+    assert trained == {"chat_template_kwargs": {"enable_thinking": False}}
+    url = "https://host/v1#some-model"
+    assert judge_bench_settings(url, []).classroom.judge.extra_body == trained
+    thinking = "classroom.judge.extra_body={chat_template_kwargs: {enable_thinking: true}}"
+    told = judge_bench_settings(url, [thinking]).classroom.judge.extra_body
+    assert told == {"chat_template_kwargs": {"enable_thinking": True}}
+    api = judge_bench_settings(url, ["classroom=openai"])  # some services refuse fields they do not know
+    assert (api.classroom.judge.extra_body, api.classroom.judge.base_url) == ({}, "https://host/v1")
+
+
 def test_a_student_that_is_never_asked_needs_no_model() -> None:
     settings = judge_bench_settings("openai", ["classroom.judge.model=some-model"])
     assert settings.classroom.judge.model == "some-model"

@@ -27,7 +27,7 @@ class JudgeBenchSettings(Settings):
 def judge_bench_settings(judge: str, overrides: Sequence[str]) -> JudgeBenchSettings:
     """configs/judge_bench.yaml with the judge and further overrides.
 
-    `judge` is `URL#MODEL` or the name of a classroom in configs/classroom, whose server is then started and stopped
+    `judge` is `URL#MODEL`, asked as the judge of classroom=vllm, or the name of a classroom in configs/classroom, whose server is then started and stopped
     by the bench. Raises UserError with the key that is wrong.
     """
     chosen = _endpoint_overrides(judge) if "://" in judge else [f"classroom={_classroom(judge)}"]
@@ -43,6 +43,7 @@ def _endpoint_overrides(judge: str) -> list[str]:
     if not model:
         raise UserError(f"--judge {judge}: name the served model after a hash, as in {url}#MODEL")
     return [
+        "classroom=vllm",  # as a served judge is asked in training, without thinking
         "classroom.server.kind=none",
         f"classroom.judge.base_url='{url}'",
         f"classroom.judge.model='{model}'",
