@@ -122,14 +122,16 @@ def measure_hard_pairs(grader: Grader, limit_s: float) -> None:
         f"hard pair                            {1000 * (time.perf_counter() - started) / len(HARD_PAIRS):8.0f} ms"
     )
     print(
-        f"hard pairs on which stages disagree  {sum(grade.stages_disagree for grade in grades):8d} of {len(grades)}"
+        f"hard pairs on which stages disagree  "
+        f"{sum(grade is not None and grade.stages_disagree for grade in grades):8d} of {len(grades)}"
     )
     for name, (key, answer) in (("hanging", HANGING_PAIR), ("refused", REFUSED_PAIR)):
         started = time.perf_counter()
         (grade,) = grader.grade_many(key, [attempt(answer)])
         took = time.perf_counter() - started
         print(
-            f"{name} pair                         {took:8.3f} s  (limit {limit_s} s, timed out: {grade.timed_out})"
+            f"{name} pair                         {took:8.3f} s  "
+            f"(limit {limit_s} s, timed out: {grade is not None and grade.timed_out})"
         )
 
 

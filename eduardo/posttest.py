@@ -125,7 +125,12 @@ async def _attempt_and_grade(
     # A reply without text that ended normally is the student's own silence: wrong, not unmeasured.
     texts = [c.text or "" for c in answered]
     grades = await grader.grade_many_async(key, texts)
-    graded = [Attempt(text=text, grade=grade) for text, grade in zip(texts, grades, strict=True)]
+    graded = [
+        Attempt(
+            text=text, grade=grade, fault=None if grade is not None else "the machine let the grader down"
+        )
+        for text, grade in zip(texts, grades, strict=True)
+    ]
     unusable = [
         Attempt(text=c.text or "", grade=None, fault="the endpoint cut the attempt off")
         for c in completions

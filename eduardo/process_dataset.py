@@ -177,7 +177,16 @@ def _same_answer() -> Iterator[SameAnswer]:
     from eduardo.types import Outcome
 
     with Grader(read_yaml(configs_dir() / "grader" / "default.yaml", GraderSettings)) as grader:
-        yield lambda a, b: grader.grade_many(a, [f"\\boxed{{{b}}}"])[0].outcome is Outcome.RIGHT
+
+        def same(key: str, other: str) -> bool:
+            (grade,) = grader.grade_many(key, [f"\\boxed{{{other}}}"])
+            if grade is None:
+                raise UserError(
+                    f"{key!r} and {other!r} could not be compared: free memory or processors, and run again"
+                )
+            return grade.outcome is Outcome.RIGHT
+
+        yield same
 
 
 @contextmanager

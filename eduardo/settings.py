@@ -120,7 +120,7 @@ class RecipeSettings(Settings):
 
 
 class GraderSettings(Settings):
-    timeout_s: Seconds  # per pair; a worker that exceeds it is killed and replaced
+    timeout_s: Seconds  # processor time per pair; what exceeds it is killed
     num_workers: Count
     cache_size: Annotated[int, Field(ge=0)]
     max_answer_chars: Count

@@ -9,8 +9,10 @@ How the two decide together:
    exact comparison has a verdict it stands, because it reads the whole answer, while math-verify is known to accept
    half-read ones and to refuse right ones; a contrary verdict of math-verify is recorded as `stages_disagree`. Where
    the exact comparison cannot tell, math-verify decides.
-3. A pair that neither can tell, that is refused as too costly, or that runs out of time undecided, is wrong. Refusals
-   and time-outs set `timed_out`; a time-out never withdraws a verdict that the exact comparison has.
+3. A pair that neither can tell, that is refused as too costly, or that uses up its processor time undecided, is wrong.
+   Refusals and time-outs set `timed_out`; a time-out never withdraws a verdict that the exact comparison has.
+4. A pair that math-verify would have to decide and that the machine let down (workers or forks killed from outside,
+   none could start, too busy to give a pair its time) has no grade: a fault of the machine is no wrong answer.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from eduardo.answers.normalize import strip_delimiters
 from eduardo.answers.screen import screen
 from eduardo.answers.tree import TooCostly
 from eduardo.answers.verdict import Verdict
-from eduardo.answers.workers import PairTimeout, Workers
+from eduardo.answers.workers import PairLost, PairUnjudged, Workers
 from eduardo.settings import GraderSettings
 from eduardo.types import Grade, Outcome
 
@@ -66,8 +68,8 @@ class Grader:
         if workers is not None and self._owner == os.getpid():
             workers.close()
 
-    def grade_many(self, key: str, attempts: Sequence[str]) -> list[Grade]:
-        """Grade whole attempt texts against one key, in order.
+    def grade_many(self, key: str, attempts: Sequence[str]) -> list[Grade | None]:
+        """Grade whole attempt texts against one key, in order; None where the machine let the grader down.
 
         Every grade is UNGRADABLE where the key is (see `check_key`). Raises EduardoError when no worker can start: a
         broken installation is no wrong answer.
@@ -76,20 +78,18 @@ class Grader:
         for answer, (decision, future) in plan.pending.items():
             try:
                 plan.settle(answer, decision, future.result())
-            except PairTimeout:
-                plan.settle(answer, decision, None)
+            except PairUnjudged as why:
+                plan.settle_without(answer, decision, why)
         return plan.grades()
 
-    async def grade_many_async(self, key: str, attempts: Sequence[str]) -> list[Grade]:
+    async def grade_many_async(self, key: str, attempts: Sequence[str]) -> list[Grade | None]:
         """`grade_many` that leaves the event loop free while workers judge."""
         plan = _Plan(key, attempts, self._settings.max_answer_chars, self._cache, self._submit)
         for answer, (decision, future) in plan.pending.items():
             try:
-                second = await asyncio.wrap_future(future)
-            except PairTimeout:
-                plan.settle(answer, decision, None)
-            else:
-                plan.settle(answer, decision, second)
+                plan.settle(answer, decision, await asyncio.wrap_future(future))
+            except PairUnjudged as why:
+                plan.settle_without(answer, decision, why)
         return plan.grades()
 
     async def second_opinion(self, key: str, answer: str) -> Outcome | None:
@@ -101,7 +101,7 @@ class Grader:
             screen(key)
             screen(answer)
             verdict = await asyncio.wrap_future(self._submit(strip_delimiters(key), strip_delimiters(answer)))
-        except (TooCostly, PairTimeout):
+        except (TooCostly, PairUnjudged):
             return None
         return None if verdict is Verdict.UNKNOWN else Outcome(verdict.value)
 
@@ -150,7 +150,7 @@ class _Plan:
         self._key = key
         self._cache = cache
         self._answers = [extract_final_answer(attempt) for attempt in attempts]
-        self._settled: dict[str, Grade] = {}
+        self._settled: dict[str, Grade | None] = {}
         read = read_key(key) if len(key) <= max_chars else None
         self._gradable = read is not None and not isinstance(read, str)
         for answer in dict.fromkeys(answer for answer in self._answers if answer is not None):
@@ -168,16 +168,19 @@ class _Plan:
                     future = submit(strip_delimiters(key), strip_delimiters(answer))
                     self.pending[answer] = decision, future
 
-    def settle(self, answer: str, decision: Decision, second: Verdict | None) -> None:
-        """Take the verdict of the second comparison, None when it ran out of time."""
+    def settle(self, answer: str, decision: Decision, second: Verdict) -> None:
+        """Take the verdict of the second comparison."""
         first = decision.verdict
-        if second is None:  # not remembered: the machine may have been busy
-            self._settled[answer] = _grade(answer, first, timed_out=True)
-            return
         disagree = {first, second} == {Verdict.RIGHT, Verdict.WRONG}
         self._keep(_grade(answer, second if first is Verdict.UNKNOWN else first, stages_disagree=disagree))
 
-    def grades(self) -> list[Grade]:
+    def settle_without(self, answer: str, decision: Decision, why: PairUnjudged) -> None:
+        """Do without the second comparison. Not remembered: another try may find the machine in a better state."""
+        first, lost = decision.verdict, isinstance(why, PairLost)
+        unmeasured = lost and first is Verdict.UNKNOWN
+        self._settled[answer] = None if unmeasured else _grade(answer, first, timed_out=not lost)
+
+    def grades(self) -> list[Grade | None]:
         """One grade for each attempt, in order; call once all pending answers are settled."""
         missing = Grade(outcome=Outcome.WRONG if self._gradable else Outcome.UNGRADABLE, answer=None)
         return [missing if answer is None else self._settled[answer] for answer in self._answers]

@@ -3,8 +3,8 @@
 Each pair is judged by a fork of this process, which has math-verify loaded and warm: a pair that takes too long is
 killed on time, the next one need not wait for a start, and whatever a pair allocates or caches is gone after it.
 
-Protocol: one JSON line `[key, answer, limit_s]` in, one JSON line "right", "wrong", "unknown" or "timeout" out, in
-that order; the first line out is "ready". The process ends when its input does.
+Protocol: one JSON line `[key, answer, limit_s, patience_s]` in, one JSON line "right", "wrong", "unknown", "timeout" or
+"lost" out, in that order; the first line out is "ready". The process ends when its input does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import sys
 from typing import Any
 
 _MAX_MEMORY_BYTES = 2 << 30
+# How a fork dies through what it computes: its processor time is used up, or the interpreter crashed.
+_OWN_DEATHS = frozenset({signal.SIGPROF, signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL})
 _WARM_UP = (
     (r"\sqrt{8}", r"2\sqrt{2}"),
     (r"\frac{1+\sqrt{5}}{2}", "1.6"),
@@ -53,14 +55,24 @@ def _parse(text: str) -> Any:
     return read[0] if read else None
 
 
-def judge_in_fork(key: str, answer: str, limit_s: float) -> str:
-    """`judge` in a child that is killed after `limit_s`; "timeout" then, and when the child dies by itself."""
+def judge_in_fork(key: str, answer: str, limit_s: float, patience_s: float) -> str:
+    """`judge` in a child that may use `limit_s` of processor time; "timeout" when it does, or crashes.
+
+    "lost" when that tells nothing about the pair: no child could start, it was killed from outside, or a busy machine
+    gave it no more than a part of its time within `patience_s`.
+    """
     read_end, write_end = os.pipe()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(read_end)
+        os.close(write_end)
+        return "lost"
     if child == 0:
-        signal.setitimer(
-            signal.ITIMER_REAL, 2 * limit_s
-        )  # nothing handles it: no child outlives a killed parent
+        # Nothing handles these: no child outlives its time, nor a killed parent.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, limit_s)
+        signal.setitimer(signal.ITIMER_REAL, patience_s + limit_s)
         verdict = "unknown"
         with contextlib.suppress(
             Exception
@@ -69,12 +81,15 @@ def judge_in_fork(key: str, answer: str, limit_s: float) -> str:
         os.write(write_end, verdict.encode())
         os._exit(0)
     os.close(write_end)
-    if not select.select([read_end], [], [], limit_s)[0]:
+    # The input has something to read only when it is closed: nobody waits for the verdict any more.
+    if read_end not in select.select([read_end, 0], [], [], patience_s)[0]:
         os.kill(child, signal.SIGKILL)
     verdict = os.read(read_end, 64).decode()
     os.close(read_end)
-    os.waitpid(child, 0)
-    return verdict or "timeout"
+    status = os.waitpid(child, 0)[1]
+    if verdict:
+        return verdict
+    return "timeout" if os.WIFSIGNALED(status) and os.WTERMSIG(status) in _OWN_DEATHS else "lost"
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ trainer's takes seconds and brings torch), and may not be started from daemonic 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -21,7 +22,9 @@ from eduardo.answers.verdict import Verdict
 from eduardo.errors import EduardoError
 
 _START_TIMEOUT_S = 120.0  # a cold import on a loaded machine
-_GRACE_S = 2.0  # the worker itself keeps the limit of a pair; this long after it the worker counts as dead
+_PATIENCE = 20.0  # a pair may wait so many times its limit for its share of a busy machine
+_GRACE_S = 2.0  # the worker itself keeps the limits of a pair; this long after them it counts as dead
+_NO_ROOM = frozenset({errno.EAGAIN, errno.ENOMEM})  # why a process could not start: the machine is full
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -29,11 +32,23 @@ class GraderClosed(EduardoError):
     """The grader was closed while it was grading."""
 
 
-class PairTimeout(Exception):
-    """The pair took longer than its limit, or took workers down."""
+class PairUnjudged(Exception):
+    """The second comparison gave no verdict on a pair."""
 
 
-class _WorkerDied(Exception):
+class PairTimeout(PairUnjudged):
+    """The pair used up its processor time, or crashed what judged it."""
+
+
+class PairLost(PairUnjudged):
+    """No fault of the pair: workers died, or the machine was too busy or too full, twice."""
+
+
+class _TryLost(Exception):
+    pass
+
+
+class _WorkerDied(_TryLost):
     pass
 
 
@@ -61,14 +76,17 @@ class _Worker:
 
     def judge(self, key: str, answer: str, limit_s: float) -> Verdict:
         assert self._process.stdin is not None
+        patience_s = _PATIENCE * limit_s
         try:
-            self._process.stdin.write(json.dumps([key, answer, limit_s]).encode() + b"\n")
+            self._process.stdin.write(json.dumps([key, answer, limit_s, patience_s]).encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
             raise _WorkerDied from error
-        reply = self._reply(limit_s + _GRACE_S)
+        reply = self._reply(patience_s + _GRACE_S)
         if reply == "timeout":
             raise PairTimeout
+        if reply == "lost":
+            raise _TryLost
         return Verdict(reply)
 
     def _reply(self, limit_s: float) -> str:
@@ -109,7 +127,7 @@ class Workers:
         self._closed = False
 
     def submit(self, key: str, answer: str) -> Future[Verdict]:
-        """Verdict of the second comparison; the future raises PairTimeout, or EduardoError if no worker can start."""
+        """Verdict of the second comparison; the future raises PairUnjudged, or EduardoError if no worker can start."""
         return self._threads.submit(self._judge, key, answer)
 
     def close(self) -> None:
@@ -125,21 +143,26 @@ class Workers:
         self._alive.clear()
 
     def _judge(self, key: str, answer: str) -> Verdict:
-        for _ in range(
-            2
-        ):  # a worker may have been killed from outside; a pair that ends a second one is the cause
-            worker = self._worker()
+        for _ in range(2):
             try:
-                return worker.judge(key, answer, self._limit_s)
+                return self._worker().judge(key, answer, self._limit_s)
             except _WorkerDied:
-                self._drop(worker)
-        raise PairTimeout
+                self._drop(self._local.worker)
+            except _TryLost:
+                continue
+        raise PairLost
 
     def _worker(self) -> _Worker:
+        """This thread's worker, started where it has none. Raises _TryLost when the machine has no room for one."""
         worker: _Worker | None = getattr(self._local, "worker", None)
         if worker is None:
             self._check_open()
-            worker = self._local.worker = _Worker()
+            try:
+                worker = self._local.worker = _Worker()
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                raise _TryLost from error
             with self._lock:
                 self._alive.add(worker)
             self._check_open()

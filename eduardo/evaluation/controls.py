@@ -88,7 +88,8 @@ async def _own_solution(
     )
     texts = [one.text or "" for one in completions if one.finish is not FinishReason.OTHER]
     grades = await grader.grade_many_async(problem.answer, texts)
-    right = [text for text, grade in zip(texts, grades, strict=True) if grade.outcome is Outcome.RIGHT]
+    graded = zip(texts, grades, strict=True)
+    right = [text for text, grade in graded if grade is not None and grade.outcome is Outcome.RIGHT]
     return right[0] if right else f"The answer is \\boxed{{{problem.answer}}}."
 
 
