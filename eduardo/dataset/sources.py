@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from eduardo.dataset.json_stream import read_json_records
 from eduardo.dataset.location import Location, Record
 from eduardo.errors import UserError
+from eduardo.files import file_sha256
 
 FILE_TYPES = (".jsonl", ".json", ".jsonl.gz", ".json.gz", ".parquet")
 _BATCH_ROWS = 1024
@@ -139,8 +140,3 @@ def _read_parquet(file: Path) -> Iterator[Record]:
         raise UserError(
             f"{file}: cannot be read as Parquet after row {row} ({detail}); fetch it again"
         ) from error
-
-
-def file_sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

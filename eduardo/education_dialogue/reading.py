@@ -10,10 +10,11 @@ from pathlib import Path
 
 from eduardo.dataset.complaints import Dropped, Rule
 from eduardo.dataset.location import Record
-from eduardo.dataset.sources import FILE_TYPES, file_sha256, read_records
+from eduardo.dataset.sources import FILE_TYPES, read_records
 from eduardo.education_dialogue.cleaning import Cleaning, clean_turns, resolve_topic
 from eduardo.education_dialogue.conversation import Background, Conversation, Utterance, conversation_id
 from eduardo.errors import UserError
+from eduardo.files import file_sha256
 from eduardo.types import Speaker
 
 _SPEAKERS = {"teacher": Speaker.TUTOR, "student": Speaker.STUDENT}

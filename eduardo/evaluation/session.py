@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +30,7 @@ from eduardo.evaluation.tutors import (
     TutorKind,
     TutorSpec,
 )
-from eduardo.files import write_whole
+from eduardo.files import file_sha256, write_whole
 from eduardo.personas import PLAIN
 from eduardo.progress import TaskProgress
 from eduardo.records import read_dialogues
@@ -64,7 +62,6 @@ def measure(
     What the files of `settings.out_dir` hold already is not done again. A served tutor is taken down before its
     dialogues are scored.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     out_dir = Path(settings.out_dir)
     for spec in specs:
         claim_folder(out_dir / spec.name, conditions(spec, settings, persona))
@@ -140,7 +137,7 @@ def about(tasks: Sequence[Task], settings: EvaluationSettings) -> dict[str, str 
     return {
         "eduardo": eduardo.__version__,
         "data_file": Path(settings.data_file).name,
-        "data_sha256": _sha256(settings.data_file),
+        "data_sha256": file_sha256(Path(settings.data_file)),
         "problems": len({task.pair.id for task in tasks}),
         "dialogues_per_problem": settings.num_samples,
         "student": settings.classroom.student.model,
@@ -164,12 +161,8 @@ def conditions(spec: TutorSpec, settings: EvaluationSettings, persona: str) -> d
         **settings.model_dump(include={"recipe", "data_file", "seed"}, mode="json"),
         "persona": persona,
         "max_answer_chars": settings.grader.max_answer_chars,
-        "data_sha256": _sha256(settings.data_file),
+        "data_sha256": file_sha256(Path(settings.data_file)),
     }
-
-
-def _sha256(file: str) -> str:
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 def _show(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 import subprocess
@@ -17,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from eduardo.config import TrainSettings
 from eduardo.errors import UserError
-from eduardo.files import replace_file
+from eduardo.files import file_sha256, replace_file
 from eduardo.versions import installed_version
 
 PACKAGES = (
@@ -83,7 +82,7 @@ class RunFolder:
             "command": sys.argv,
             "seed": seed,
             "git": _git_revision(),
-            "data": {name: _sha256(Path(name)) for name in data_files},
+            "data": {name: file_sha256(Path(name)) for name in data_files},
             "model": model,
             "packages": {name: installed_version(name) for name in PACKAGES},
             "python": platform.python_version(),
@@ -99,11 +98,6 @@ class RunFolder:
         earlier = json.loads(path.read_text(encoding="utf-8"))
         starts = [*earlier.get("earlier_starts", []), {"started": earlier["started"], "git": earlier["git"]}]
         return {"earlier_starts": starts}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _git_revision() -> str | None:

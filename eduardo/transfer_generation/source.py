@@ -14,8 +14,9 @@ from pydantic import Field
 from eduardo.answers import check_key
 from eduardo.dataset import Dropped, HubDataset, LocalFolder, Location, Record, Rule
 from eduardo.dataset.columns import parse_record
-from eduardo.dataset.sources import file_sha256, read_records
+from eduardo.dataset.sources import read_records
 from eduardo.errors import UserError
+from eduardo.files import file_sha256
 from eduardo.seeds import derive_seed
 from eduardo.settings import Count, Settings, Share
 from eduardo.types import Problem

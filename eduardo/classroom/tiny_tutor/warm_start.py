@@ -27,8 +27,8 @@ from eduardo.classroom.tiny_tutor.examples import (
 from eduardo.classroom.tiny_tutor.imitation import ImitationSettings, imitate
 from eduardo.classroom.tiny_tutor.model import ModelShape, build_model, save_tutor
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
-from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
+from eduardo.files import file_sha256
 from eduardo.resources import configs_dir
 from eduardo.settings import Count, RecipeSettings, Settings, Share, read_yaml
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -16,7 +15,6 @@ from rich.markdown import Markdown
 from eduardo.classroom.launch import running_classroom
 from eduardo.classroom.preferences.teachers import TEACHERS, Teacher
 from eduardo.config import ClassroomSettings, load_settings
-from eduardo.dataset.sources import file_sha256
 from eduardo.dialogue import Tutor
 from eduardo.education_dialogue.preference import PreferenceJudge
 from eduardo.errors import UserError
@@ -29,6 +27,7 @@ from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_fac
 from eduardo.evaluation.parts import write_part
 from eduardo.evaluation.stages import ROLLOUTS, SCORED
 from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
+from eduardo.files import file_sha256
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
 from eduardo.types import Message
@@ -81,7 +80,6 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
 
 def run(specs: Sequence[TutorSpec], settings: LessonTestSettings, console: Console) -> None:
     """Hold, compare and report; everything is kept under `settings.out_dir`."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     tasks, out_dir = read_lesson_tasks(settings), Path(settings.out_dir)
     facts = _facts(settings)
     for spec in specs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,6 @@ from rich.markdown import Markdown
 
 import eduardo
 from eduardo.config import load_settings
-from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.jsonl import append_lines, read_lines
@@ -31,6 +29,7 @@ from eduardo.evaluation.middle_turn.sources import read_moments
 from eduardo.evaluation.middle_turn.summary import ANSWERS, HUMAN, RATINGS, SCORES, AuthorRecords
 from eduardo.evaluation.parts import write_part
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_tutor, running_tutor
+from eduardo.files import file_sha256
 from eduardo.judge import RubricJudge
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
@@ -82,7 +81,6 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
 
 def run(specs: Sequence[TutorSpec], settings: MiddleTurnSettings, console: Console) -> None:
     """Answer, score and report; everything is kept under `settings.out_dir`."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     moments, left_out = read_moments(settings.data)
     out_dir = Path(settings.out_dir)
     stages = _Stages(moments, settings, out_dir)

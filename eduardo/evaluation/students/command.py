@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
-from eduardo.dataset.sources import file_sha256
 from eduardo.errors import UserError
 from eduardo.evaluation.environment import Task
 from eduardo.evaluation.html_report import write_report
@@ -23,6 +22,7 @@ from eduardo.evaluation.students.matrix import students_part
 from eduardo.evaluation.students.pool import StudentSpec, read_students
 from eduardo.evaluation.summary import Summary
 from eduardo.evaluation.tutors import Control, TutorSpec, control_spec
+from eduardo.files import file_sha256
 from eduardo.progress import TaskProgress
 
 PART = "students"
