@@ -29,8 +29,8 @@ examples:
   python -m eduardo.judge_bench --judge smollm2 recipe=embedded num_transcripts=24
 
 --judge is URL#MODEL of any OpenAI-compatible endpoint, or the name of a classroom in configs/classroom, whose server is
-started and stopped by the bench. A URL is asked as the judge of classroom=vllm, with thinking off; classroom=openai sends
-nothing that a service may not know. Every other argument overrides a key of configs/judge_bench.yaml.
+started and stopped by the bench. A URL is asked as the judge of classroom=vllm, with thinking off; add classroom=openai
+for a service that refuses unknown fields. Every other argument overrides a key of configs/judge_bench.yaml.
 The exit status is 0 whatever the judge says, and 1 when the endpoint fails.
 """
 

@@ -27,8 +27,8 @@ class JudgeBenchSettings(Settings):
 def judge_bench_settings(judge: str, overrides: Sequence[str]) -> JudgeBenchSettings:
     """configs/judge_bench.yaml with the judge and further overrides.
 
-    `judge` is `URL#MODEL`, asked as the judge of classroom=vllm, or the name of a classroom in configs/classroom, whose server is then started and stopped
-    by the bench. Raises UserError with the key that is wrong.
+    `judge` is `URL#MODEL`, asked as the judge of classroom=vllm, or the name of a classroom in configs/classroom,
+    whose server is then started and stopped by the bench. Raises UserError with the key that is wrong.
     """
     chosen = _endpoint_overrides(judge) if "://" in judge else [f"classroom={_classroom(judge)}"]
     settings = load_settings(
