@@ -44,7 +44,7 @@ def rules(criterion: Criterion, *texts: str) -> set[Rule]:
 def vote(transcript: Transcript, criterion: Criterion, params: JudgeParams = STRICT, seed: int = 0) -> Vote:
     """One vote, by way of the real prompt and the real parser."""
     text = judge(views.judge_view(transcript, criterion), random.Random(seed), params)
-    return read_vote(Completion(text=text, finish=FinishReason.STOP), criterion)
+    return read_vote(Completion(text=text, finish=FinishReason.STOP), criterion, transcript)
 
 
 GUIDING = (
@@ -205,7 +205,10 @@ def test_the_prompt_is_read_back_whatever_was_said(texts: list[str]) -> None:
 @pytest.mark.parametrize("prompt", ["", "Is this good teaching?", '{"problem": 1}\n=== transcript'])
 def test_a_prompt_that_is_not_understood_gets_words_instead_of_a_verdict(prompt: str) -> None:
     text = judge([{"role": "user", "content": prompt}], random.Random(0), STRICT)
-    assert read_vote(Completion(text=text, finish=FinishReason.STOP), FACTUAL).decision is None
+    assert (
+        read_vote(Completion(text=text, finish=FinishReason.STOP), FACTUAL, conversation("Why?")).decision
+        is None
+    )
 
 
 def test_votes_err_as_often_as_they_are_told_to() -> None:

@@ -132,11 +132,13 @@ async def ask(decide: Callable[[Case, Criterion], Decision | None]) -> list[Judg
 
     async def answer(request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        decision = decide(*prompts[body["messages"][-1]["content"]])
+        case, criterion = prompts[body["messages"][-1]["content"]]
+        decision = decide(case, criterion)
+        quote = next((turn.text for turn in case.transcript.tutor_turns if turn.text), "")
         text = (
             "Hm."
             if decision is None
-            else json.dumps({"reasoning": "so", "quote": "q", "decision": decision.value})
+            else json.dumps({"reasoning": "so", "quote": quote, "decision": decision.value})
         )
         return web.json_response(chat_reply(*[text] * body["n"]))
 

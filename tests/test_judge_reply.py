@@ -10,11 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eduardo import views
 from eduardo.judge import read_vote
+from eduardo.judge.quotes import quotes_tutor
 from eduardo.judge.reply import RESPONSE_FORMAT
 from eduardo.llm import Completion
-from eduardo.types import Criterion, Decision, FinishReason, Vote
+from eduardo.types import Criterion, Decision, FinishReason, Problem, Speaker, Transcript, Turn, Vote
 
+PROBLEM = Problem(text="What is 2 + 6?", answer="8")
+SAID = (
+    "Well done! First we add **both numbers**: $2 + 6 = \\dfrac{16}{2}$.\nWhat is that?",
+    "So it's “eight”, i. e. 8.00 … or 4 \\times 2.",
+)
+TRANSCRIPT = Transcript(
+    problem=PROBLEM,
+    turns=(
+        views.opener(PROBLEM),
+        Turn(speaker=Speaker.TUTOR, text=SAID[0]),
+        Turn(speaker=Speaker.STUDENT, text="Is it seven?"),
+        Turn(speaker=Speaker.TUTOR, text=SAID[1]),
+    ),
+)
 ACCEPT = Vote(decision=Decision.ACCEPT)
 VERDICT = {"reasoning": "fine", "quote": "", "decision": "accept"}
 
@@ -22,7 +38,7 @@ VERDICT = {"reasoning": "fine", "quote": "", "decision": "accept"}
 def read(
     text: str | None, *, criterion: Criterion = Criterion.FACTUAL, finish: FinishReason = FinishReason.STOP
 ) -> Vote:
-    return read_vote(Completion(text=text, finish=finish), criterion)
+    return read_vote(Completion(text=text, finish=finish), criterion, TRANSCRIPT)
 
 
 def assert_lost(vote: Vote, fault: str) -> None:
@@ -162,12 +178,51 @@ def test_j05_what_holds_no_certain_verdict_is_lost(text: str) -> None:
     assert_lost(read(text), "no verdict object")
 
 
-def test_a_handover_must_be_quoted() -> None:
-    text = '{"reasoning":"It helps a lot.","quote":" ","decision":"reject"}'
-    vote = read(text, criterion=Criterion.NO_HANDOVER)
-    assert_lost(vote, "must quote the tutor")
-    assert vote.reason == "It helps a lot."
-    assert read(text, criterion=Criterion.FACTUAL).decision is Decision.REJECT
+def handover(quote: str) -> Vote:
+    text = json.dumps({"reasoning": "It helps a lot.", "quote": quote, "decision": "reject"})
+    return read(text, criterion=Criterion.NO_HANDOVER)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        *("", " ", "...", '""', "Tutor:", "?!"),
+        *("The answer is 8.", "Is it seven?", "2 + 6 = 8", PROBLEM.text),
+        "First we add both numbers … and then we multiply",
+    ],
+)
+def test_a_handover_must_be_quoted_from_a_tutor_turn(quote: str) -> None:
+    vote = handover(quote)
+    assert_lost(vote, "must quote a tutor turn")
+    assert (vote.reason, vote.quote) == ("It helps a lot.", quote)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        *SAID,
+        "first we ADD both numbers: 2+6 = \\dfrac {16}{2}",
+        "`First we add both numbers: \\( 2 + 6 = \\frac{16}{2} \\)`",
+        "Tutor: 'First we add both numbers ... What is that?'",
+        '[turn 4, tutor]: So it’s "eight", i.e. 8.00',
+        "Well done! […] or 4 × 2",
+        "First we add both numbers / So it's",
+        'Turn 2: "First we add both numbers"\nTurn 4: "So it is eight"'.replace("it is", "it's"),
+        "eight",
+    ],
+)
+def test_a_quote_may_be_copied_a_little_differently(quote: str) -> None:
+    assert handover(quote) == Vote(decision=Decision.REJECT, reason="It helps a lot.", quote=quote)
+
+
+def test_a_false_statement_need_not_be_quoted() -> None:
+    assert read('{"reasoning":"r","quote":"","decision":"reject"}').decision is Decision.REJECT
+
+
+@given(st.text(), st.integers(1, 200))
+def test_the_beginning_of_a_tutor_turn_is_a_quote_of_it(text: str, length: int) -> None:
+    said = Transcript(problem=PROBLEM, turns=(views.opener(PROBLEM), Turn(speaker=Speaker.TUTOR, text=text)))
+    assert quotes_tutor(text[:length], said) == bool(text[:length].strip())
 
 
 # --- robustness ---

@@ -36,7 +36,7 @@ class Judge:
     async def _decide(self, transcript: Transcript, criterion: Criterion, seed: int) -> Verdict:
         votes = await self._panel.collect(
             judge_view(transcript, criterion),
-            partial(read_vote, criterion=criterion),
+            partial(read_vote, criterion=criterion, transcript=transcript),
             seed_parts=(seed, criterion),
         )
         return Verdict(criterion=criterion, decision=_decision(votes, self._num_votes), votes=votes)

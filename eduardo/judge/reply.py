@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 from eduardo.json_reply import as_text, find_objects, response_format
+from eduardo.judge.quotes import quotes_tutor
 from eduardo.llm import Completion
-from eduardo.types import Criterion, Decision, FinishReason, Vote
+from eduardo.types import Criterion, Decision, FinishReason, Transcript, Vote
 
 _logger = logging.getLogger(__name__)
 
@@ -26,11 +28,13 @@ _ACCEPT_OR_REJECT: Decisions = {decision.value: decision for decision in Decisio
 RESPONSE_FORMAT = verdict_format("reasoning", "quote", decisions=_ACCEPT_OR_REJECT)
 
 
-def read_vote(completion: Completion, criterion: Criterion) -> Vote:
-    """The vote on a criterion in a judge's reply. Lost as well when it rejects a handover without quoting it."""
+def read_vote(completion: Completion, criterion: Criterion, transcript: Transcript) -> Vote:
+    """The vote on a criterion in a judge's reply. Lost as well when it rejects a handover that no tutor turn holds."""
     vote = read_decision(completion, _ACCEPT_OR_REJECT)
-    if criterion is Criterion.NO_HANDOVER and vote.decision is Decision.REJECT and not vote.quote.strip():
-        return _lost("a rejected handover must quote the tutor", reason=vote.reason)
+    if criterion is not Criterion.NO_HANDOVER or vote.decision is not Decision.REJECT:
+        return vote
+    if not quotes_tutor(vote.quote, transcript):
+        return replace(vote, decision=None, fault="a rejected handover must quote a tutor turn")
     return vote
 
 
@@ -53,8 +57,8 @@ def read_decision(completion: Completion, decisions: Decisions) -> Vote:
     return vote
 
 
-def _lost(fault: str, reason: str = "") -> Vote:
-    return Vote(decision=None, fault=fault, reason=reason)
+def _lost(fault: str) -> Vote:
+    return Vote(decision=None, fault=fault)
 
 
 def _vote(verdict: dict[str, object], decisions: Decisions) -> Vote | None:

@@ -134,7 +134,7 @@ class Probes:
         return Rate(alone_s, self._num_at_once, time.monotonic() - start)
 
     def _judge_vote(self, completion: Completion, schema: bool, elapsed_s: float) -> Finding:
-        vote = read_vote(completion, Criterion.NO_HANDOVER)
+        vote = read_vote(completion, Criterion.NO_HANDOVER, self._transcript)
         text = f"{elapsed_s:.1f} s, {'by JSON schema' if schema else 'without a schema'}"
         if vote.decision is None:
             return warned(
