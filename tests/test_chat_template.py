@@ -116,8 +116,8 @@ def test_c05_the_mask_marks_exactly_what_was_sampled_and_never_nothing() -> None
 
 
 class TestLedger:
-    def test_keeps_sampled_ids_that_would_re_encode_differently(self) -> None:
-        """C01: `he` + `llo` re-encodes to `hello`; the ledger keeps what was sampled."""
+    def test_c01_keeps_sampled_ids_that_would_re_encode_differently(self) -> None:
+        """`he` + `llo` re-encodes to `hello`; the ledger keeps what was sampled."""
         template = FAMILIES["prefilled"]
         parts = [*ids_of("he"), *ids_of("ll"), *ids_of("o")]
         assert ids_of("hello") != parts
