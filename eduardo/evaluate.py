@@ -12,7 +12,7 @@ from rich.console import Console
 
 from eduardo.console import run_main
 from eduardo.errors import UserError
-from eduardo.evaluation.session import evaluate
+from eduardo.evaluation.environment.command import evaluate
 from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.tutors import Control, TutorSpec, control_spec, parse_tutor
 from eduardo.merge import merge

@@ -19,10 +19,12 @@ from eduardo.classroom.in_process import in_process_judge, in_process_student
 from eduardo.classroom.probes import PROBES, Probe
 from eduardo.classroom.problems import SimPair, generate_pair, notes, templates
 from eduardo.dialogue import run_dialogue
-from eduardo.evaluation import environment, report
+from eduardo.evaluation import report
 from eduardo.evaluation.comparison import compare
 from eduardo.evaluation.controls import untaught
-from eduardo.evaluation.environment import Task, taught_by
+from eduardo.evaluation.environment.scoring import score
+from eduardo.evaluation.environment.tasks import Task, taught_by
+from eduardo.evaluation.resumable import roll_out
 from eduardo.evaluation.rows import to_rows
 from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.summary import summarize
@@ -132,10 +134,8 @@ async def _evaluate(tasks: Sequence[Task], name: str, folder: Path, grader: Grad
     hold = untaught() if name == "none" else taught_by(factory(name), student, RECIPE)
     stage = {"seed": 1, "max_at_once": 8, "progress": lambda: None}
     rollouts, scores = folder / "rollouts.jsonl", folder / "scored.jsonl"
-    await environment.roll_out(tasks, hold, file=rollouts, **stage)
-    await environment.score(
-        tasks, student, judge, grader, recipe=RECIPE, rollouts=rollouts, file=scores, **stage
-    )
+    await roll_out(tasks, hold, file=rollouts, **stage)
+    await score(tasks, student, judge, grader, recipe=RECIPE, rollouts=rollouts, file=scores, **stage)
 
 
 def factory(name: str) -> TutorFactory:

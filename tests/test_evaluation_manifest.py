@@ -13,7 +13,7 @@ from eduardo.classroom import process
 from eduardo.console import run_main
 from eduardo.dataset import to_row, write_rows
 from eduardo.errors import UserError
-from eduardo.evaluation import session
+from eduardo.evaluation.environment import command
 from eduardo.evaluation.manifest import claim_folder
 from eduardo.evaluation.settings import evaluation_settings
 from eduardo.evaluation.tutors import TutorSpec, parse_tutor
@@ -54,7 +54,7 @@ def conditions(tmp_path: Path) -> Callable[..., dict[str, object]]:
 
     def under(*overrides: str, tutor: TutorSpec = ENDPOINT, persona: str = PLAIN) -> dict[str, object]:
         settings = evaluation_settings([f"data_file={file}", *overrides])
-        return session.conditions(tutor, settings, persona)
+        return command.conditions(tutor, settings, persona)
 
     return under
 

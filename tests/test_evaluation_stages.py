@@ -20,9 +20,10 @@ from eduardo import process_dataset, views
 from eduardo.answers import Grader
 from eduardo.classroom.in_process import in_process_judge, in_process_student
 from eduardo.errors import EndpointRejected, EndpointUnavailable
-from eduardo.evaluation import environment
 from eduardo.evaluation.controls import disclosed, untaught
-from eduardo.evaluation.environment import Task, taught_by
+from eduardo.evaluation.environment.scoring import score
+from eduardo.evaluation.environment.tasks import Task, taught_by
+from eduardo.evaluation.resumable import roll_out
 from eduardo.llm import Completion
 from eduardo.records import read_dialogues
 from eduardo.types import EndReason, FinishReason, ItemKind, Speaker
@@ -61,10 +62,10 @@ class Stages:
         return await self.hold(task, seed=seed)
 
     async def roll_out(self):
-        return await environment.roll_out(self.tasks, self._hold, file=self.folder / ROLLOUTS, **COMMON)
+        return await roll_out(self.tasks, self._hold, file=self.folder / ROLLOUTS, **COMMON)
 
     async def score(self):
-        return await environment.score(
+        return await score(
             self.tasks,
             self.student,
             self.judge,

@@ -1,7 +1,7 @@
 """Training and evaluation are one system: same words, same transcript; same transcript, same numbers.
 
 Training's own path (`Classroom.run`, over token ids) and evaluation's (`ChatTutor` over a real chat endpoint;
-`environment.score` and its figures) are asked about the same scripted tutor turns, with the simulated classroom.
+`evaluation.environment` and its figures) are asked about the same scripted tutor turns, with the simulated classroom.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from eduardo.chat_template import ChatTemplate
 from eduardo.classroom import process
 from eduardo.classroom.in_process import in_process_student
 from eduardo.dialogue import run_dialogue
-from eduardo.evaluation import environment
-from eduardo.evaluation.environment import AWAITS_SCORING, Task
+from eduardo.evaluation.environment.scoring import score
+from eduardo.evaluation.environment.tasks import Task
+from eduardo.evaluation.resumable import AWAITS_SCORING
 from eduardo.evaluation.rows import to_rows
 from eduardo.evaluation.settings import evaluation_settings
 from eduardo.judge import Judge
@@ -93,8 +94,8 @@ def pair() -> TransferPair:
 
 @pytest.fixture(scope="module")
 def server_url():
-    with process.running() as url:
-        yield url
+    with process.start() as server:
+        yield server.base_url
 
 
 @pytest.fixture(autouse=True)
@@ -241,7 +242,7 @@ async def evaluated(trained: ScoredDialogue, sample: Sample, settings: EpisodeSe
     with DialogueWriter(rollouts) as writer:
         writer.write(held)
     with Grader(GRADER) as grader:
-        voids = await environment.score(
+        voids = await score(
             [SameChance(pair=sample.task, prompt=sample.prompt, sample=0)],
             Student(shared_client(settings.student), WIDE),
             Judge(shared_client(settings.judge), WIDE.judge),

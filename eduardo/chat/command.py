@@ -16,8 +16,7 @@ from eduardo.classroom.probes import PROBES
 from eduardo.config import load_settings
 from eduardo.errors import UserError
 from eduardo.evaluate import read_tutor
-from eduardo.evaluation.environment import Task
-from eduardo.evaluation.session import read_tasks
+from eduardo.evaluation.environment.tasks import Task, read_tasks
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.tutors import (
     TutorFactory,

@@ -15,7 +15,7 @@ from eduardo.chat.terminal import Ended, Terminal
 from eduardo.config import ClassroomSettings
 from eduardo.dialogue import Learner, Tutor, run_dialogue
 from eduardo.errors import EndpointError
-from eduardo.evaluation.environment import Task
+from eduardo.evaluation.environment.tasks import Task
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.judge import Judge

@@ -13,7 +13,7 @@ from eduardo import views
 from eduardo.answers import Grader
 from eduardo.control_tokens import broken_up
 from eduardo.dialogue import Learner
-from eduardo.evaluation.environment import Hold, Task
+from eduardo.evaluation.environment.tasks import Hold, Task
 from eduardo.evaluation.tutors import estimate_tokens
 from eduardo.posttest import Solver
 from eduardo.seeds import derive_seed

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from eduardo.evaluation.environment import key_of
+from eduardo.evaluation.resumable import key_of
 from eduardo.records import read_dialogues
 from eduardo.types import Criterion, ItemKind, ScoredDialogue
 from eduardo.viewer.page import dialogue_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eduardo.evaluation.environment import key_of
+from eduardo.evaluation.resumable import key_of
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.reward import compute_reward
 from eduardo.types import Criterion, Decision, EndReason, ItemKind, ScoredDialogue, TurnFault

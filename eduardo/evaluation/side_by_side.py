@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from eduardo.evaluation.environment import key_of
+from eduardo.evaluation.resumable import key_of
 from eduardo.types import Criterion, Decision, ItemKind, ScoredDialogue, Speaker
 
 

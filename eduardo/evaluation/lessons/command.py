@@ -18,14 +18,13 @@ from eduardo.config import ClassroomSettings, load_settings
 from eduardo.dialogue import Tutor
 from eduardo.education_dialogue.preference import PreferenceJudge
 from eduardo.errors import UserError
-from eduardo.evaluation.environment import existing, key_of
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.lessons.settings import LessonTestSettings
 from eduardo.evaluation.lessons.stages import LessonTask, hold_lessons, read_lesson_tasks, score_lessons
 from eduardo.evaluation.lessons.summary import lesson_part
 from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.stages import ROLLOUTS, SCORED
+from eduardo.evaluation.resumable import ROLLOUTS, SCORED, existing, key_of
 from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
 from eduardo.files import file_sha256
 from eduardo.llm import close_shared_clients, shared_client

@@ -16,8 +16,8 @@ from eduardo.education_dialogue.preference import PreferenceJudge
 from eduardo.education_dialogue.rows import DATA_SOURCE, from_rl_row
 from eduardo.education_dialogue.scoring import score_lesson
 from eduardo.errors import UserError
-from eduardo.evaluation.environment import Void, existing, key_of, missing_tasks, roll_out, run_all
 from eduardo.evaluation.lessons.settings import LessonTestSettings
+from eduardo.evaluation.resumable import Void, existing, key_of, missing_tasks, roll_out, run_all
 from eduardo.evaluation.tutors import TutorFactory
 from eduardo.llm import ChatClient
 from eduardo.seeds import derive_seed

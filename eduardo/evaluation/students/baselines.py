@@ -11,7 +11,7 @@ import msgspec
 
 from eduardo.answers import Grader
 from eduardo.errors import EndpointUnavailable
-from eduardo.evaluation.environment import Task
+from eduardo.evaluation.environment.tasks import Task
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.together import run_together

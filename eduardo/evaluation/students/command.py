@@ -11,11 +11,11 @@ from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
 from eduardo.errors import UserError
-from eduardo.evaluation.environment import Task
+from eduardo.evaluation.environment.command import about, measure, write_reports
+from eduardo.evaluation.environment.tasks import Task, read_tasks
 from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.manifest import claim_folder
 from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.session import about, measure, read_tasks, write_reports
 from eduardo.evaluation.settings import EvaluationSettings, evaluation_settings
 from eduardo.evaluation.students.baselines import with_own_baselines
 from eduardo.evaluation.students.matrix import students_part

@@ -1,4 +1,4 @@
-"""The two stages of the environment test for one tutor after the other, with the services that each of them needs."""
+"""Both stages for one tutor after the other, with the services that each of them needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 
 from eduardo.answers import Grader
 from eduardo.config import ClassroomSettings
-from eduardo.evaluation import controls, environment
-from eduardo.evaluation.environment import Hold, Task, key_of, taught_by
+from eduardo.evaluation import controls
+from eduardo.evaluation.environment.scoring import score
+from eduardo.evaluation.environment.tasks import Hold, Task, taught_by
+from eduardo.evaluation.resumable import ROLLOUTS, SCORED, existing, key_of, roll_out
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.tutors import (
     Control,
@@ -24,10 +26,7 @@ from eduardo.evaluation.tutors import (
 from eduardo.judge import Judge
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
-from eduardo.records import read_dialogues
 from eduardo.student import Student
-
-ROLLOUTS, SCORED = "rollouts.jsonl", "scored.jsonl"
 
 
 class Stages:
@@ -46,7 +45,7 @@ class Stages:
 
     def roll_out(self, spec: TutorSpec, folder: Path) -> Counter[str]:
         file = folder / ROLLOUTS
-        held = {key_of(d) for d in read_dialogues(file)} if file.exists() else set()
+        held = {key_of(dialogue) for dialogue in existing(file)}
         if held.issuperset(task.key for task in self._tasks):
             return Counter()
         is_control = spec.kind is TutorKind.CONTROL
@@ -63,7 +62,7 @@ class Stages:
             student = await self._student()
             await check_tutor(spec, settings)
             with Grader(settings.grader) as grader:
-                return await environment.roll_out(
+                return await roll_out(
                     self._tasks,
                     self._hold(spec, make_tutor, student, grader),
                     seed=settings.seed,
@@ -90,7 +89,7 @@ class Stages:
             await shared_client(self._classroom.judge).check(config_key="classroom.judge")
             student = await self._student()
             with Grader(settings.grader) as grader:
-                return await environment.score(
+                return await score(
                     self._tasks,
                     student,
                     judge,

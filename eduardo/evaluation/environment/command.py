@@ -1,29 +1,26 @@
-"""The environment test from settings to report: every tutor's dialogues, then their scores, then the figures."""
+"""`python -m eduardo.evaluate environment`: every tutor's dialogues, then their scores, then the figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 
 import eduardo
 from eduardo.classroom.launch import running_classroom
-from eduardo.dataset import from_row
-from eduardo.errors import UserError
 from eduardo.evaluation import report
 from eduardo.evaluation.comparison import compare
-from eduardo.evaluation.environment import Task, key_of
+from eduardo.evaluation.environment.stages import Stages
+from eduardo.evaluation.environment.tasks import Task, read_tasks
 from eduardo.evaluation.html_report import REPORT, write_report
 from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
 from eduardo.evaluation.markdown import to_markdown
 from eduardo.evaluation.report import Evaluation
+from eduardo.evaluation.resumable import SCORED, key_of
 from eduardo.evaluation.rows import to_rows
 from eduardo.evaluation.settings import EvaluationSettings
 from eduardo.evaluation.side_by_side import most_telling, side_by_side
-from eduardo.evaluation.stages import SCORED, Stages
 from eduardo.evaluation.summary import Summary, summarize
 from eduardo.evaluation.tutors import (
     Control,
@@ -83,33 +80,6 @@ def measure(
             control=Control(spec.target) if spec.kind is TutorKind.CONTROL else None,
         )
         for spec in specs
-    ]
-
-
-def read_tasks(settings: EvaluationSettings) -> list[Task]:
-    """One task per problem and sample. Raises UserError when the file cannot be used."""
-    path = Path(settings.data_file)
-    if not path.is_file():
-        raise UserError(f"data_file={path}: no such file; `python -m eduardo.process_dataset` writes it")
-    try:
-        rows = pq.read_table(path).to_pylist()
-        pairs = [(from_row(row), list(row["prompt"])) for row in rows[: settings.num_problems]]
-    except (pa.ArrowInvalid, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"data_file={path}: not a parquet file of near-transfer rows ({error}); "
-            "write it with `python -m eduardo.process_dataset`"
-        ) from error
-    usable = [
-        (pair, prompt)
-        for pair, prompt in pairs
-        if pair.variant and pair.variant.baseline and pair.source.baseline
-    ]
-    if not usable:
-        raise UserError(f"data_file={path}: no row has a variant and both cold solve rates")
-    return [
-        Task(pair=pair, prompt=prompt, sample=sample)
-        for pair, prompt in usable
-        for sample in range(settings.num_samples)
     ]
 
 
