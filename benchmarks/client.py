@@ -34,6 +34,7 @@ NUM_VOTES_PER_REQUEST = 2
 NUM_NAIVE_VOTES = 6
 CONCURRENCIES = (1, 16, 128, 512, 2000)
 CPU_TARGET_MS = 0.8
+WALL_TARGET_TIMES = 30.0
 TURN_TEXT = (
     "So each box holds twelve pencils, and we have seven boxes; what would you try next, and why? " * 4
 )
@@ -158,12 +159,19 @@ def compare(base_url: str, *, full: bool) -> None:
     if not full:
         naive = naive.scaled(NUM_DIALOGUES / num_naive)
         print_cost(f"  EXTRAPOLATED to {NUM_DIALOGUES} (not measured; use --full)", naive)
-    verdict = "met" if ours.cpu_ms_per_request <= CPU_TARGET_MS else "MISSED"
+    shorter = naive.wall_s / ours.wall_s
     print(
-        f"wall time: {naive.wall_s / ours.wall_s:.1f} times shorter; "
-        f"CPU: {naive.cpu_s / ours.cpu_s:.1f} times less"
+        f"wall time: {shorter:.1f} times shorter, target {WALL_TARGET_TIMES:g}: {met(shorter >= WALL_TARGET_TIMES)}"
     )
-    print(f"client CPU per request: {ours.cpu_ms_per_request:.2f} ms, target {CPU_TARGET_MS} ms: {verdict}")
+    print(f"CPU: {naive.cpu_s / ours.cpu_s:.1f} times less")
+    print(
+        f"client CPU per request: {ours.cpu_ms_per_request:.2f} ms, target {CPU_TARGET_MS} ms: "
+        f"{met(ours.cpu_ms_per_request <= CPU_TARGET_MS)}"
+    )
+
+
+def met(is_met: bool) -> str:
+    return "met" if is_met else "MISSED"
 
 
 def main() -> None:
