@@ -56,6 +56,19 @@ def test_the_first_of_two_equal_rows_is_kept():
     assert outcome(read(row(), row(problem="what is  $2+3$ ?"))) == ([1], [(2, Rule.DUPLICATE)])
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("Say 2 1/2 in decimals", "Say 21/2 in decimals"), ("Compute 5!", "Compute 5")]
+)
+def test_problems_that_only_look_alike_do_not_contradict_each_other(one, other):
+    assert outcome(read(row(problem=one, answer="1"), row(problem=other, answer="2"))) == ([1, 2], [])
+
+
+@pytest.mark.parametrize(("one", "other"), [("2 1/2", "21/2"), ("5!", "5")])
+def test_answers_that_only_look_alike_contradict_each_other(one, other):
+    pairs, dropped = outcome(read(row(answer=one), row(answer=other)))
+    assert (pairs, [rule for _, rule in dropped]) == ([], [Rule.CONFLICT, Rule.CONFLICT])
+
+
 def test_several_variants_of_one_problem_are_no_duplicates():
     assert outcome(read(row(), row(variant="What is 7 + 1?", key="8"))) == ([1, 2], [])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eduardo.dataset.near_duplicates import NearDuplicates
 from eduardo.dataset.wording import exact_key, masked_words, numbers
@@ -24,6 +26,9 @@ JANET = (
         (r"The area in $\text{cm}^2$", "The area in cm^2"),
         ("Café ﬁle", "Cafe\u0301 file"),
         ("Find  x\tif x + 1 = 2", "Find x if x + 1 = 2."),
+        ("It costs $1,\\!000$ at Fig.~3", "It costs 1,000 at fig. 3"),
+        ("Find $2 x - 3$, $( 2, 3 )$ and 1 / 2 .", "find 2x-3, (2,3) and 1/2"),
+        ("Add ２½ and x²", "Add 2 1/2 and x^{2}"),
     ],
 )
 def test_d03_notation_does_not_make_another_problem(one, other):
@@ -35,11 +40,55 @@ def test_d03_notation_does_not_make_another_problem(one, other):
     [
         ("What is 2 + 3?", "What is 2 + 4?"),
         ("Find x if x < 3", "Find x if x > 3"),
+        ("Say 2 1/2 in decimals", "Say 21/2 in decimals"),
+        ("Say 2½ in decimals", "Say 21/2 in decimals"),
+        ("Say 1/2 3 times", "Say 1/23 times"),
+        ("Compute $2$ $3$", "Compute $23$"),
+        ("Compute 5!", "Compute 5"),
+        ("Compute 2^3", "Compute 23"),
+        ("Compute 2³", "Compute 23"),
+        ("Compute 10⁻³", "Compute 10-3"),
+        ("Read a₁₂", "Read a12"),
+        ("Add ①2", "Add 12"),
+        ("Compute 3.5", "Compute 35"),
+        ("He had 5. 3 were red", "He had 5.3 were red"),
+        ("Add 2 .5", "Add 2.5"),
+        ("Add 1, 234", "Add 1,234"),
+        ("Sort 5 -3", "Sort 5-3"),
+        ("Sort 5 −3", "Sort 5−3"),
+        ("Compute -3", "Compute 3"),
+        ("Compute 50%", "Compute 50"),
+        (r"Compute 50\%", "Compute 50"),
+        ("Find sin 30°", "Find sin 30"),
+        (r"Find sin 30^\circ", "Find sin 30"),
+        ("Find f'", "Find f"),
+        ("Find f''", "Find f'"),
+        ("Find f′", "Find f"),
+        ("Add 1 + 1/2 + ...", "Add 1 + 1/2 +"),
+        ("A fraction for 0.333...", "A fraction for 0.333"),
+        ("A fraction for 0.3…", "A fraction for 0.3."),
+        ("Negate ~p", "Negate p"),
+        ("Find side $a$", "Find side $A$"),
+        (r"Find $\Delta$", r"Find $\delta$"),
         (JANET, JANET.replace("Tom", "Tim")),
     ],
 )
 def test_other_content_is_another_problem(one, other):
     assert exact_key(one) != exact_key(other)
+
+
+NUMBERS = st.from_regex(r"[-−]?[1-9][0-9]{0,3}(\.[0-9]{1,2}|/[1-9]|!|%|°|²)?", fullmatch=True)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4), st.lists(NUMBERS, min_size=1, max_size=4))
+def test_other_numbers_are_another_problem_wherever_one_ends_and_the_next_begins(one, other):
+    ours, theirs = (f"Add {' '.join(numbers)}" for numbers in (one, other))
+    assert (exact_key(ours) == exact_key(theirs)) == (one == other)
+
+
+@given(st.lists(NUMBERS, min_size=2, max_size=4), st.sampled_from(["  ", "\n", "\t ", r"\,", r"\ ", "$ $"]))
+def test_however_wide_a_blank_between_two_numbers_is_they_stay_the_same_two(numbers, blank):
+    assert exact_key(f"Add ${blank.join(numbers)}$.") == exact_key(f"add {' '.join(numbers)}")
 
 
 def test_d03_numbers_and_names_are_masked_but_structure_is_kept():

@@ -10,7 +10,7 @@ from eduardo.dataset.columns import KeyCheck, SourcedPair, check_columns, parse_
 from eduardo.dataset.complaints import Dropped, Rule
 from eduardo.dataset.location import Record
 from eduardo.dataset.sources import PairSource
-from eduardo.dataset.wording import exact_key, normalize
+from eduardo.dataset.wording import bare, exact_key
 from eduardo.errors import UserError
 from eduardo.types import Problem
 
@@ -72,13 +72,9 @@ def _refuse_conflicts(
 def _clash(answers: list[str], same_answer: SameAnswer) -> tuple[str, str] | None:
     first = answers[0]
     for other in answers[1:]:
-        if _bare(other) != _bare(first) and not same_answer(first, other):
+        if bare(other) != bare(first) and not same_answer(first, other):
             return first, other
     return None
-
-
-def _bare(answer: str) -> str:
-    return "".join(normalize(answer).split())
 
 
 def _refuse_duplicates(pairs: list[SourcedPair]) -> tuple[list[SourcedPair], list[Dropped]]:

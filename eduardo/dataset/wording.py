@@ -15,12 +15,20 @@ _LATEX_NOISE = [
     (re.compile(r"\\[dtc]frac(?![a-zA-Z])"), r"\\frac"),
     (re.compile(r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|limits)(?![a-zA-Z])"), ""),
     (re.compile(r"\\(?:text|mathrm|textbf|mathbf|operatorname|mbox)\s*\{([^{}]*)\}"), r" \1 "),
-    (re.compile(r"\\[,;:! ]|~|\\q?quad(?![a-zA-Z])"), " "),
+    (re.compile(r"\\!"), ""),
+    (re.compile(r"\\[,;: ]|(?<=[\w.,}$])~(?=[\w\\{$])|\\q?quad(?![a-zA-Z])"), " "),
     (re.compile(r"\\[()\[\]]|\$"), " "),
 ]
 _LATEX_MARKS = frozenset("\\$~")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[^\w\s]|_")
-_SENTENCE_END = re.compile(r"[.?!:;,\s]+$")
+# A final `!` is a factorial, and dots that go on are part of a series or a decimal.
+_SENTENCE_END = re.compile(r"(?:[?:;,\s]|(?<!\.)\.(?!\.))+$")
+# What NFKC would glue to its neighbours: x² is not x2, and 2½ is not 21/2.
+_GLUED = {"<super>": "^{%s}", "<sub>": "_{%s}", "<fraction>": " %s ", "<circle>": " %s "}
+# A blank that tells numbers apart: 2 1/2 and 21/2, 5 -3 and 5-3, a sentence that ends with 5 and 5.3, 1, 234 and 1,234.
+_BLANK = re.compile(r"((?<=\d)\s+(?=[-+\u2212]?\.?\d)|(?<=\d\.)\s+(?=\d)|(?<=\d,)\s+(?=\d{3}(?!\d)))|\s+")
+# The case of commands and of single letters carries meaning: \Delta and \delta, side a and angle A.
+_CASELESS = re.compile(r"\\[a-zA-Z]+|([^\W\d_]+(?:'[^\W\d_]+)*)")
 _NUMBER_WORDS = frozenset(VALUES) | {
     "hundred", "thousand", "million", "half", "third", "quarter", "fifth", "sixth", "eighth", "tenth",
     "twice", "thrice", "double", "triple",
@@ -32,16 +40,22 @@ NAME = "@"
 
 def normalize(text: str) -> str:
     """The text without differences of notation: Unicode forms, LaTeX spacing and delimiters, final stop."""
-    text = unicodedata.normalize("NFKC", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _unglued(text)).replace("\u2044", "/")
     if _LATEX_MARKS & set(text):
         for pattern, replacement in _LATEX_NOISE:
             text = pattern.sub(replacement, text)
     return _SENTENCE_END.sub("", text)
 
 
+def bare(text: str) -> str:
+    """The normalized text without the blanks that tell no numbers apart."""
+    return _without_blanks(normalize(text))
+
+
 def exact_key(text: str) -> str:
-    """Equal for two texts that differ in notation, spacing or case only. 32 hex digits."""
-    return xxhash.xxh3_128_hexdigest("".join(normalize(text).casefold().split()).encode())
+    """Equal for two texts that differ in notation, spacing or the case of words only. 32 hex digits."""
+    return xxhash.xxh3_128_hexdigest(_without_blanks(_CASELESS.sub(_folded, normalize(text))).encode())
 
 
 def masked_words(text: str) -> tuple[str, ...]:
@@ -71,3 +85,18 @@ def _mask(word: str) -> str:
     if len(base) > 1 and base[0].isupper() and base[1:].islower():
         return NAME
     return word.casefold()
+
+
+def _folded(word: re.Match[str]) -> str:
+    return word[0].casefold() if word[1] and len(word[1]) > 1 else word[0]
+
+
+def _without_blanks(text: str) -> str:
+    return _BLANK.sub(lambda blank: " " if blank[1] else "", text)
+
+
+def _unglued(text: str) -> str:
+    """Raised, lowered and circled characters and fractions in a form that NFKC leaves apart from their neighbours."""
+    return "".join(
+        _GLUED.get(unicodedata.decomposition(char).partition(" ")[0], "%s") % char for char in text
+    )
