@@ -244,3 +244,18 @@ async def test_a_rubric_judge_that_is_out_of_reach_costs_no_dialogue(classroom, 
     )
     assert experience.numbers["void"] == 0.0
     assert [experience.numbers[f"rubric_{name}"] for name in Rubric] == [None, None]
+
+
+async def test_a_rubric_judge_that_refuses_for_good_costs_no_dialogue_either(classroom, template, pair):
+    """Such as a dialogue that is longer than its context."""
+
+    async def refuse(_):
+        return web.json_response({"error": {"message": "maximum context length is 100 tokens"}}, status=400)
+
+    async with chat_server(refuse) as url:
+        rubric = RubricSettings(**config("rubric/none") | {"judge": endpoint(url).model_dump()})
+        experience = await classroom(rubric=rubric).run(
+            replace(sample(pair), split="val"), policy(template, GUIDE)
+        )
+    assert experience.numbers["void"] == 0.0
+    assert [experience.numbers[f"rubric_{name}"] for name in Rubric] == [None, None]

@@ -20,7 +20,7 @@ from eduardo.education_dialogue.conversation import Conversation
 from eduardo.education_dialogue.lesson import LessonStudent, hold_lesson
 from eduardo.education_dialogue.preference import PreferenceJudge
 from eduardo.education_dialogue.scoring import score_lesson
-from eduardo.errors import EndpointUnavailable
+from eduardo.errors import EndpointError
 from eduardo.judge import Judge, Rubric, RubricJudge, mean_score
 from eduardo.ledger import TokenLedger
 from eduardo.llm import shared_client
@@ -195,7 +195,7 @@ class Classroom:
                 ratings = await judge.rate(
                     transcript, rubric, last_turn_only=False, seed=derive_seed(seed, rubric)
                 )
-            except EndpointUnavailable:  # a diagnostic that is missing; the dialogue itself is measured
+            except EndpointError:  # a diagnostic that is missing or refused; the dialogue itself is measured
                 return None
             return mean_score(ratings)
 
