@@ -24,6 +24,8 @@ from eduardo.verl_adapter.episode import Classroom, EpisodeSettings, Experience,
 from eduardo.verl_adapter.stop import request_stop
 from eduardo.verl_adapter.tasks import task_of
 
+# A turn that ended as it should: of verl's vLLM server, of its client at the token limit, of its SGLang server.
+_ENDED = frozenset({"completed", "length", "stop"})
 _classrooms: dict[Path, Classroom] = {}  # of this worker process; one entry per run
 
 
@@ -59,9 +61,9 @@ class _RolloutServer:
             cause = error.cause if isinstance(error, RayTaskError) else error
             raise EndpointUnavailable(f"rollout server: {cause!r}") from error
         self.generation_s += time.monotonic() - started
-        if output.stop_reason == "aborted" or not output.token_ids:
+        if output.stop_reason not in _ENDED or not output.token_ids:
             raise EndpointUnavailable(
-                f"rollout server: generation ended as {output.stop_reason!r} without tokens"
+                f"rollout server: generation ended as {output.stop_reason!r} with {len(output.token_ids)} tokens"
             )
         self.weight_versions.append(output.extra_fields["global_steps"])
         ended = output.token_ids[-1] in self._stop_ids or len(output.token_ids) < max_tokens
