@@ -40,7 +40,7 @@ from eduardo.types import (
     Turn,
     TurnTokens,
 )  # fmt: skip
-from eduardo.verl_adapter.advantage import group_advantage
+from eduardo.verl_adapter.advantage import group_advantage, tied_groups
 from eduardo.verl_adapter.metrics import step_metrics
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -80,15 +80,20 @@ def test_w01_what_is_no_rate_is_refused(pre: float, post: float) -> None:
 # --- W02: infrastructure that fails is no bad tutor ---
 
 
-def advantages(rewards: list[float], void: set[int]) -> list[float]:
+def advantages(rewards: list[float], void: set[int], **config: object) -> list[float]:
     mask = torch.ones(len(rewards), 2)
     mask[sorted(void)] = 0
     scores = torch.zeros(len(rewards), 2)
     scores[:, -1] = torch.tensor(rewards)
     per_token, _ = group_advantage(
-        token_level_rewards=scores, response_mask=mask, index=["g"] * len(rewards), config={}
+        token_level_rewards=scores, response_mask=mask, index=["g"] * len(rewards), config=config
     )
     return per_token[:, -1].tolist()
+
+
+def numbers_of(*, gate: float, bonus: float, gain: float = 0.0) -> dict[str, float | None]:
+    parts = {"gate": gate, "thinking_bonus": bonus, "gain": gain, "preference": 0.0}
+    return {"void": 0.0, **{f"reward_{name}": value for name, value in parts.items()}}
 
 
 @pytest.mark.parametrize(
@@ -211,6 +216,27 @@ def test_w03_one_nan_is_refused_instead_of_spoiling_its_group() -> None:
 @pytest.mark.parametrize("rewards", [[0.3] * 4, [0.5], [0.1 + 0.2, 0.3, 0.3, 0.3], [0.95] * 7])
 def test_w03_equal_rewards_give_exactly_nothing(rewards: list[float]) -> None:
     assert advantages(rewards, set()) == [0.0] * len(rewards)
+
+
+def test_w03_a_length_bonus_in_a_group_that_failed_as_a_whole_is_no_advantage() -> None:
+    """Divided by its deviation it would be noise at full size; so equality is decided on the outcome."""
+    bonuses = [0.0, -0.001, -0.002, -0.003]
+    dialogues = [numbers_of(gate=-0.2, bonus=bonus) for bonus in bonuses]
+    by_std = {"norm_adv_by_std_in_grpo": True}
+    scores = [-0.2 + bonus for bonus in bonuses]
+    assert max(map(abs, advantages(scores, set(), **by_std))) > 1
+    tied = tied_groups(["g"] * 4, dialogues)
+    assert advantages(scores, set(), **by_std, tied_groups=tied) == [0.0] * 4
+    # Undivided, a bonus counts what it is worth.
+    undivided = advantages(scores, set(), tied_groups=tied)
+    assert undivided == pytest.approx([0.0015, 0.0005, -0.0005, -0.0015], abs=1e-6)
+
+
+def test_w03_equality_is_decided_for_each_group_on_its_valid_dialogues() -> None:
+    void = {**numbers_of(gate=0.0, bonus=0.0), "void": 1.0, "reward_gain": None}
+    failed, gained = numbers_of(gate=-0.2, bonus=0.1), numbers_of(gate=0.0, bonus=0.1, gain=0.5)
+    index = ["a", "a", "a", "b", "b", "c"]
+    assert tied_groups(index, [failed, failed, void, failed, gained, void]) == ["a"]
 
 
 async def test_w03_void_and_scored_dialogues_report_the_same_keys(grader: Grader) -> None:
