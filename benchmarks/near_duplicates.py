@@ -69,7 +69,7 @@ def share_found(texts: list[str], reword: Rewording, threshold: float) -> float:
     """Share of texts whose reworded copy is related to them."""
     rng = random.Random(0)
     words = [masked_words(text) for text in texts] + [masked_words(reword(text, rng)) for text in texts]
-    near = NearDuplicates([[one] for one in words], [None] * len(words), threshold)
+    near = NearDuplicates([[one] for one in words], [[]] * len(words), threshold)
     found = [near.related([copy], [text]) for text, copy in enumerate(range(len(texts), len(words)))]
     return sum(map(bool, found)) / len(texts)
 
@@ -82,7 +82,7 @@ def main() -> None:
     texts = read_texts(parser.parse_args().problems)
     print(f"{len(texts)} problems" + " " * 20 + "".join(f"{threshold:>8}" for threshold in THRESHOLDS))
     groups = [
-        NearDuplicates([[masked_words(text)] for text in texts], [None] * len(texts), threshold).groups(
+        NearDuplicates([[masked_words(text)] for text in texts], [[]] * len(texts), threshold).groups(
             range(len(texts))
         )
         for threshold in THRESHOLDS

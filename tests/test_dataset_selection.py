@@ -182,6 +182,18 @@ def test_d03_the_seed_decides_and_the_order_of_the_file_does_not():
     assert len({tuple(rows(choose(pairs, TESTS, seed=seed).val)) for seed in range(10)}) > 5
 
 
+@pytest.mark.parametrize(
+    "copy",
+    ["compute $3!$", "Compute 3!", "COMPUTE $3 !$.", "Compute \\(3!\\)"],
+    ids=["case", "math", "capitals", "tex"],
+)
+@pytest.mark.parametrize("column", ["problem", "transfer_problem"])
+def test_d03_a_short_problem_in_another_notation_is_never_on_two_sides(copy, column):
+    tests = [*TESTS, row(200, split="test", problem="Compute $3!$")]
+    dropped = choose([row(0, **{column: copy}), *(row(i) for i in range(1, 9))], tests).dropped_train
+    assert [(one.where.row, one.rule) for one in dropped] == [(1, Rule.NEAR_TEST)]
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     numbers=st.lists(st.integers(0, 12), min_size=1, max_size=20),

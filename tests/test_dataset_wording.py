@@ -107,11 +107,11 @@ def test_words_that_only_together_make_a_number_count_one_by_one():
     assert numbers("forty-two pens") == ("2", "40")
 
 
-def relations(*texts: str, labels: list[str | None] | None = None, threshold: float = 0.5) -> NearDuplicates:
-    return NearDuplicates([[masked_words(text)] for text in texts], labels or [None] * len(texts), threshold)
+def relations(*texts: str, labels: list[list[str]] | None = None, threshold: float = 0.5) -> NearDuplicates:
+    return NearDuplicates([[masked_words(text)] for text in texts], labels or [[]] * len(texts), threshold)
 
 
-def groups(*texts: str, labels: list[str | None] | None = None) -> list[list[int]]:
+def groups(*texts: str, labels: list[list[str]] | None = None) -> list[list[int]]:
     return relations(*texts, labels=labels).groups(range(len(texts)))
 
 
@@ -126,21 +126,21 @@ def test_reworded_copies_are_related_and_other_problems_are_not():
 
 def test_groups_chain_over_any_text_of_a_row_and_direct_relations_do_not():
     janet, train = masked_words(JANET), masked_words(TRAIN)
-    near = NearDuplicates([[janet], [janet, train], [train]], [None] * 3, 0.5)
+    near = NearDuplicates([[janet], [janet, train], [train]], [[]] * 3, 0.5)
     assert near.groups(range(3)) == [[0, 1, 2]]
     assert near.related([1, 2], [0]) == {1: 0}
 
 
 def test_a_chain_over_a_row_that_is_left_out_joins_nothing():
     words = tuple(f"w{n}" for n in range(20))
-    near = NearDuplicates([[words[:16]], [words[2:18]], [words[4:]]], [None] * 3, 0.7)
+    near = NearDuplicates([[words[:16]], [words[2:18]], [words[4:]]], [[]] * 3, 0.7)
     assert near.groups([0, 1, 2]) == [[0, 1, 2]]
     assert near.groups([0, 2]) == [[0], [2]]
     assert near.related([0, 1], [2]) == {1: 2}
 
 
 def test_a_label_relates_rows_whatever_their_wording():
-    assert groups("a", "b", "c", labels=["t", None, "t"]) == [[0, 2], [1]]
+    assert groups("a", "b", "c", labels=[["t"], [], ["t"]]) == [[0, 2], [1]]
 
 
 def test_short_texts_are_compared_whole():
@@ -167,7 +167,7 @@ def test_the_index_finds_what_comparing_all_with_all_finds(threshold):
     overlap = {(a, b): len(shingles[a] & shingles[b]) / len(shingles[a] | shingles[b]) for a, b in pairs}
     sure = {pair for pair in pairs if overlap[pair] >= threshold + 0.1}
     possible = {pair for pair in pairs if overlap[pair] >= threshold}
-    near = NearDuplicates([[text] for text in texts], [None] * len(texts), threshold)
+    near = NearDuplicates([[text] for text in texts], [[]] * len(texts), threshold)
     found = {
         (a, b) for b in range(len(texts)) for a in near.related([a for a in range(len(texts)) if a != b], [b])
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from eduardo.dataset.wording_index import WordingIndex, Words
 
@@ -15,15 +15,14 @@ class NearDuplicates:
     """
 
     def __init__(
-        self, texts: Sequence[Sequence[Words]], labels: Sequence[str | None], threshold: float
+        self, texts: Sequence[Sequence[Words]], labels: Sequence[Collection[str]], threshold: float
     ) -> None:
-        """`texts[i]` are the masked word sequences of row i, `labels[i]` its label if it has one."""
+        """`texts[i]` are the masked word sequences of row i, `labels[i]` its labels."""
         numbers: dict[Words | str, int] = {}  # of distinct texts, then of labels
         features = [[numbers.setdefault(words, len(numbers)) for words in row] for row in texts]
         pairs = _overlapping([words for words in numbers if not isinstance(words, str)], threshold)
-        for row, label in zip(features, labels, strict=True):
-            if label is not None:
-                row.append(numbers.setdefault(label, len(numbers)))
+        for row, own in zip(features, labels, strict=True):
+            row += [numbers.setdefault(label, len(numbers)) for label in own]
         self._features = features
         self._close: dict[int, list[int]] = defaultdict(list)  # feature -> features that it overlaps with
         for a, b in pairs:

@@ -10,7 +10,7 @@ import xxhash
 from eduardo.dataset.columns import SourcedPair
 from eduardo.dataset.complaints import Dropped, Rule
 from eduardo.dataset.near_duplicates import NearDuplicates
-from eduardo.dataset.wording import masked_words
+from eduardo.dataset.wording import exact_key, masked_words
 from eduardo.types import SolveRate, TestItem
 
 
@@ -58,7 +58,9 @@ def select(
     usable, unfit = _filter(train_split, settings.band, settings.min_graded)
     tests, test_unfit = _filter(test_split, settings.test_band, settings.min_graded)
     rows = sorted(usable, key=_rank(settings.seed)) + test_split
-    near = NearDuplicates([_wordings(row) for row in rows], [row.group for row in rows], settings.similarity)
+    near = NearDuplicates(
+        [_wordings(row) for row in rows], [_labels(row) for row in rows], settings.similarity
+    )
     near_test = near.related(range(len(usable)), range(len(usable), len(rows)))
     candidates = [number for number in range(len(usable)) if number not in near_test]
     val = _choose_val(near.groups(candidates), settings.num_val)
@@ -154,9 +156,20 @@ def _in_file_order(pairs: list[SourcedPair]) -> list[SourcedPair]:
 
 
 def _wordings(sourced: SourcedPair) -> list[tuple[str, ...]]:
+    return [masked_words(text) for text in _texts(sourced)]
+
+
+def _labels(sourced: SourcedPair) -> list[str]:
+    """What relates rows whatever their masked words: the group, and each text itself. A short text that begins with
+    a capital in one row only has no masked words in common with itself.
+    """
+    group = [] if sourced.group is None else [f"group {sourced.group}"]
+    return group + [f"text {exact_key(text)}" for text in _texts(sourced)]
+
+
+def _texts(sourced: SourcedPair) -> list[str]:
     pair = sourced.pair
-    texts = [pair.source.problem.text] + ([pair.variant.problem.text] if pair.variant else [])
-    return [masked_words(text) for text in texts]
+    return [pair.source.problem.text] + ([pair.variant.problem.text] if pair.variant else [])
 
 
 def _drop(sourced: SourcedPair, rule: Rule, reason: str) -> Dropped:
