@@ -31,8 +31,8 @@ PICTURES = ("acceptance.png", "gaps.png", "solve_rates.png")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with process.running() as url:
-        yield url
+    with process.start() as classroom:
+        yield classroom.base_url
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +167,9 @@ def test_faulty_endpoints_lose_nothing(
     options = [word for kind in kinds for word in ("--fault", f"{kind}=0.02")]
     never_again = ["classroom.student.max_retries=0", "rewriter.max_retries=0"]
     statuses = []
-    with process.running(options=options) as url:
+    with process.start(options=options) as classroom:
         while len(statuses) < 60 and (not statuses or statuses[-1] != 0):
-            statuses.append(run_main(main, arguments(problems, tmp_path, url, *never_again)))
+            statuses.append(run_main(main, arguments(problems, tmp_path, classroom.base_url, *never_again)))
             assert (tmp_path / "train.jsonl").exists() == (statuses[-1] == 0)
     assert statuses[-1] == 0 and len(statuses) > 1 and set(statuses) == {0, 1}
     assert "of 41 problems are still open" in capsys.readouterr().err

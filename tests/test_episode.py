@@ -46,8 +46,8 @@ GUIDE = [
 
 @pytest.fixture(scope="module")
 def server_url():
-    with process.running() as url:
-        yield url
+    with process.start() as server:
+        yield server.base_url
 
 
 @pytest.fixture(scope="module")

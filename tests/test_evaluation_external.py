@@ -72,10 +72,10 @@ def test_all_tasks_run_against_the_served_tutor_and_their_numbers_are_in_the_rep
     checkout: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with process.running() as url:
-        assert evaluate.main(command(checkout, out, url=url)) == 0
+    with process.start() as server:
+        assert evaluate.main(command(checkout, out, url=server.base_url)) == 0
         assert (
-            evaluate.main(command(checkout, out, url=url)) == 0
+            evaluate.main(command(checkout, out, url=server.base_url)) == 0
         )  # nothing is run twice: one block of results
     results = {(r["task"], r["metric"]): r["estimate"] for r in numbers(out)}
     assert results["mistake_location", "mistake_location.accuracy"]["value"] == 0.25
@@ -101,8 +101,8 @@ def test_a_task_that_fails_is_named_with_its_log_and_the_others_still_count(
 ) -> None:
     (checkout / "configs" / "a_broken_one.yaml").write_text("name: broken\n")
     out = tmp_path / "out"
-    with process.running() as url:
-        assert run_main(evaluate.main, command(checkout, out, url=url)) == 1
+    with process.start() as server:
+        assert run_main(evaluate.main, command(checkout, out, url=server.base_url)) == 1
     assert "1 tasks failed: sim, a_broken_one.yaml: it failed with status 1; see" in capsys.readouterr().err
     assert "always fails" in (out / "sim" / "mathtutorbench" / "a_broken_one" / "run.log").read_text()
     assert len(numbers(out)) == 6

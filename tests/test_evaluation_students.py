@@ -53,10 +53,11 @@ def test_a_mixture_for_training_is_refused_in_an_evaluation(capsys: pytest.Captu
 def test_every_tutor_meets_every_student_and_what_a_student_changes_is_reported(tmp_path: Path) -> None:
     data, out = tmp_path / "data", tmp_path / "students"
     assert process_dataset.main(["--out-dir", str(data), "--tutor-prompt", "compact"]) == 0
-    with process.running() as url:
+    with process.start() as server:
+        other = f"other={server.base_url}#simulated-student"
         arguments = [
             "students", "--tutor", "guide=probe:guide", "--tutor", "teller=probe:teller",
-            "--student", "plain", "--student", "answer_fishing", "--student", f"other={url}#simulated-student",
+            "--student", "plain", "--student", "answer_fishing", "--student", other,
             f"data_file={data / 'test.parquet'}", "num_problems=8", f"out_dir={out}",
         ]  # fmt: skip
         assert evaluate.main(arguments) == 0

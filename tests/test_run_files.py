@@ -102,8 +102,15 @@ def test_a_stop_is_seen_until_it_is_cleared_and_the_first_reason_stays(tmp_path)
 
 
 def test_a_request_that_is_still_being_written_is_seen_later(tmp_path):
-    (tmp_path / "stop.json").write_text('{"reason": "x", "fail')
-    check_stop(tmp_path)
+    request_stop(tmp_path, "x")
+    path = tmp_path / "stop.json"
+    whole = path.read_text()
+    for length in range(len(whole)):
+        path.write_text(whole[:length])
+        check_stop(tmp_path)
+    path.write_text(whole)
+    with pytest.raises(StopTraining, match="x"):
+        check_stop(tmp_path)
 
 
 @pytest.mark.parametrize(

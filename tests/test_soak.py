@@ -138,8 +138,8 @@ def by_id(dialogues: Iterable[ScoredDialogue]) -> dict[str, ScoredDialogue]:
 def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoredDialogue]:
     """All dialogues without any fault."""
     file = tmp_path_factory.mktemp("soak") / "clean.jsonl"
-    with process.running() as base_url:
-        asyncio.run(run_all(base_url, file))
+    with process.start() as server:
+        asyncio.run(run_all(server.base_url, file))
     dialogues = by_id(read_dialogues(file))
     assert len(dialogues) == NUM_DIALOGUES
     assert not any(dialogue.is_void for dialogue in dialogues.values())
@@ -151,10 +151,10 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ScoredDialogue]
 def test_w02_every_dialogue_is_scored_as_without_faults_or_void_and_none_is_missing(
     tmp_path: Path, clean: dict[str, ScoredDialogue]
 ) -> None:
-    with process.running(options=["--admin"]) as base_url:
-        admin(base_url, FAULTS)
-        asyncio.run(run_all(base_url, tmp_path / "faulty.jsonl"))
-        num_injected = admin(base_url)["num_injected"]
+    with process.start(options=["--admin"]) as server:
+        admin(server.base_url, FAULTS)
+        asyncio.run(run_all(server.base_url, tmp_path / "faulty.jsonl"))
+        num_injected = admin(server.base_url)["num_injected"]
     faulty = by_id(read_dialogues(tmp_path / "faulty.jsonl"))
     assert clean.keys() == faulty.keys()
     void = {name for name, dialogue in faulty.items() if dialogue.is_void}

@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from transformers import PreTrainedTokenizerFast
+from tiny_model import save_model
 
-from eduardo.classroom.tiny_tutor.model import ModelShape, build_model
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 
 BATCH, NUM_PER_PROBLEM = 2, 4
@@ -45,16 +44,7 @@ def make_workplace(folder: Path, *, num_train: int) -> None:
         (folder / f"{name}.parquet").write_bytes((folder / "data" / f"{name}.parquet").read_bytes())
     rows = pq.read_table(folder / "train.parquet").to_pylist()
     tokenizer = train_tokenizer((m["content"] for row in rows for m in row["prompt"]), vocab_size=400)
-    shape = ModelShape(
-        num_layers=2,
-        num_heads=2,
-        head_dim=32,
-        intermediate_size=128,
-        max_positions=2048,
-        initializer_range=0.05,
-        look_back_sharpness=0.0,
-    )
-    save_model(folder / "model", shape, tokenizer)
+    save_model(folder / "model", tokenizer)
 
 
 def inputs(folder: Path) -> list[str]:
@@ -64,9 +54,3 @@ def inputs(folder: Path) -> list[str]:
         f"data.val_files={folder / 'val.parquet'}",
         f"actor_rollout_ref.model.path={folder / 'model'}",
     ]
-
-
-def save_model(folder: Path, shape: ModelShape, tokenizer: PreTrainedTokenizerFast) -> None:
-    model = build_model(shape, tokenizer, seed=0)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)

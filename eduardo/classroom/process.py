@@ -8,8 +8,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -76,13 +75,6 @@ def start(
         ClassroomProcess("", child).stop()
         raise
     return ClassroomProcess(base_url, child)
-
-
-@contextmanager
-def running(*, port: int = 0, options: Sequence[str] = ()) -> Iterator[str]:
-    """The base URL of a server that lives as long as the block."""
-    with start(port=port, options=options) as server:
-        yield server.base_url
 
 
 def _announced_url(child: subprocess.Popen[str], deadline_s: float) -> str:

@@ -8,24 +8,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import torch
-from tiny_run import save_model
+from tiny_model import save_model
 
-from eduardo.classroom.tiny_tutor.model import ModelShape
 from eduardo.classroom.tiny_tutor.tokenizer import train_tokenizer
 from eduardo.verl_adapter.journal import read_journal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 SAMPLE = Path(__file__).parents[1] / "data" / "education_dialogue"
-SHAPE = ModelShape(
-    num_layers=2,
-    num_heads=2,
-    head_dim=32,
-    intermediate_size=128,
-    max_positions=2048,
-    initializer_range=0.05,
-    look_back_sharpness=0.0,
-)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +26,7 @@ def workplace(tmp_path_factory):
     subprocess.run([*command, "--out-dir", str(folder / "data")], check=True, timeout=300)
     rows = pq.read_table(folder / "data" / "sft_train.parquet").to_pylist()
     texts = (message["content"] for row in rows for message in row["messages"])
-    save_model(folder / "model", SHAPE, train_tokenizer(texts, vocab_size=600))
+    save_model(folder / "model", train_tokenizer(texts, vocab_size=600))
     return folder
 
 
