@@ -8,6 +8,7 @@ import pytest
 from eduardo.verl_adapter import dialogue_files
 from eduardo.verl_adapter.journal import JournalReader, MetricsJournal, read_journal
 from eduardo.verl_adapter.stop import StopTraining, check_stop, clear_stop, request_stop, write_status
+from eduardo.viewer.sources import Run, RunKind
 
 
 class Tracking:
@@ -50,6 +51,26 @@ def test_what_is_left_of_later_steps_is_discarded_before_they_run_again(tmp_path
     (tmp_path / "dialogues" / "train" / ".step_000004.jsonl.0f").write_text("a draft that a crash left")
     dialogue_files.discard_after(tmp_path, 1)
     assert [path.name for path in (tmp_path / "dialogues" / "train").iterdir()] == ["step_000001.jsonl"]
+
+
+def test_what_was_scored_in_steps_that_run_again_is_kept_where_nobody_looks(tmp_path):
+    for attempt in ("first", "second"):
+        write_part(tmp_path, "train", 2, "w", attempt)
+        dialogue_files.join_parts(tmp_path, "train", 2)
+        write_part(tmp_path, "val", 3, "w", f"{attempt}, unfinished")
+        dialogue_files.discard_after(tmp_path, 1)
+    kept = tmp_path / "dialogues" / "discarded"
+    assert {str(path.relative_to(kept)): path.read_text() for path in kept.rglob("*.jsonl")} == {
+        "train/step_000002.1.jsonl": "first\n",
+        "train/step_000002.2.jsonl": "second\n",
+        "val/step_000003.1.parts/w.jsonl": "first, unfinished\n",
+        "val/step_000003.2.parts/w.jsonl": "second, unfinished\n",
+    }
+    write_part(tmp_path, "train", 1, "w", "of the run")
+    dialogue_files.discard_after(tmp_path, 1)
+    assert [file.path.parent.name for file in Run("run", tmp_path, RunKind.TRAINING).files()] == [
+        "step_000001.parts"
+    ]
 
 
 def test_the_journal_keeps_numbers_and_passes_them_on(tmp_path):
