@@ -23,6 +23,18 @@ def test_means_are_over_the_valid_dialogues_where_a_number_was_measured():
     assert "dialogue/void" not in numbers
 
 
+def test_traffic_is_a_sum_over_void_dialogues_too():
+    """Retries and waiting that ended in a void are what shows why."""
+    good = {**dialogue(0.5), "student_num_retries": 1.0, "student_backoff_s": 0.5}
+    void = {**dialogue(void=True), "student_num_retries": 10.0, "student_backoff_s": 60.0}
+    numbers = step_metrics([good, void], num_expected=3, prefix="dialogue")
+    assert numbers["dialogue/sum_student_num_retries"] == 11.0
+    assert numbers["dialogue/sum_student_backoff_s"] == 60.5
+    assert "dialogue/student_num_retries" not in numbers
+    all_void = step_metrics([void], num_expected=1, prefix="dialogue")
+    assert all_void["dialogue/sum_student_num_retries"] == 10.0
+
+
 def test_a_dialogue_that_never_came_back_is_void():
     numbers = step_metrics([dialogue(0.5)], num_expected=4, prefix="dialogue")
     assert numbers["dialogue/num_void"] == 3

@@ -45,6 +45,13 @@ def test_validation_is_shown_with_its_step():
     assert "void 25%" in text
 
 
+def test_a_step_of_too_many_voids_is_shown_and_not_counted_as_done():
+    text = shown(STEP, {"step": 3.0, "dialogue/void_share": 0.9})
+    assert "step 3 was not learned from: reward" in text and "void 90%" in text
+    assert "step 3/10" not in text
+    assert "step 1 was not learned from" in shown({"step": 1.0, "dialogue/void_share": 0.9}, terminal=True)
+
+
 def test_a_number_that_was_not_measured_is_a_dash_not_a_zero():
     assert step_summary({"dialogue/void_share": 1.0}).split() == [
         *("reward", "–"),

@@ -60,6 +60,9 @@ class RunProgress:
             self.say(f"validation after step {metrics['step']:.0f}: {validation}")
         if "dialogue/void_share" not in metrics:
             return
+        if "timing_s/step" not in metrics:
+            self.say(f"step {metrics['step']:.0f} was not learned from: {step_summary(metrics)}")
+            return
         self._done = int(metrics["step"])
         now = time.monotonic()
         self._step_seconds.append(now - self._last_seen_s if self._step_seconds else metrics["timing_s/step"])

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eduardo.verl_adapter.traffic import COUNTED
+
 VOID = "void"
 REWARD = "reward_total"
 LOST_VOTES = "num_lost_votes"
@@ -22,10 +24,11 @@ def step_metrics(dialogues: Sequence[DialogueNumbers], *, num_expected: int, pre
     """Mean of every number over the valid dialogues where it was measured, and counts of what was not.
 
     `dialogues` are those that came back, void ones included; those of `num_expected` that did not are void too.
+    Traffic and lost votes are sums over all that came back: what made a dialogue void is seen there first.
     """
     valid = [numbers for numbers in dialogues if not is_void(numbers)]
     columns = {key: [v for d in valid if (v := d[key]) is not None] for key in (valid[0] if valid else {})}
-    measured = {key: values for key, values in columns.items() if key not in (VOID, ENVIRONMENT) and values}
+    measured = {key: values for key, values in columns.items() if _is_measurement(key) and values}
     means = {f"{prefix}/{key}": statistics.fmean(values) for key, values in measured.items()}
     if len(rewards := measured.get(REWARD, [])) > 1:
         means[f"{prefix}/reward_std"] = statistics.stdev(rewards)
@@ -36,7 +39,21 @@ def step_metrics(dialogues: Sequence[DialogueNumbers], *, num_expected: int, pre
         f"{prefix}/num_void": float(num_void),
         f"{prefix}/void_share": num_void / num_expected,
         f"{prefix}/sum_lost_votes": sum(d.get(LOST_VOTES) or 0.0 for d in dialogues),
+        **_traffic(dialogues, prefix=prefix),
     }
+
+
+def _traffic(dialogues: Sequence[DialogueNumbers], *, prefix: str) -> dict[str, float]:
+    keys = [key for key in (dialogues[0] if dialogues else {}) if _is_traffic(key)]
+    return {f"{prefix}/sum_{key}": sum(d[key] or 0.0 for d in dialogues) for key in keys}
+
+
+def _is_traffic(key: str) -> bool:
+    return key.endswith(COUNTED)
+
+
+def _is_measurement(key: str) -> bool:
+    return key not in (VOID, ENVIRONMENT) and not _is_traffic(key)
 
 
 def metrics_by_environment(

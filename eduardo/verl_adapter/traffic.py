@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eduardo.llm import ChatClient
 
-_COUNTED = ("num_tries", "num_retries", "queue_s", "backoff_s")
+COUNTED = ("num_tries", "num_retries", "queue_s", "backoff_s")
 
 
 class Traffic:
@@ -19,7 +19,7 @@ class Traffic:
         now = {
             f"{name}_{counter}": client.stats.as_dict()[counter]
             for name, client in self._clients.items()
-            for counter in _COUNTED
+            for counter in COUNTED
         }
         taken = {key: value - self._seen.get(key, 0.0) for key, value in now.items()}
         self._seen = now

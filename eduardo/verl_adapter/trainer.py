@@ -115,6 +115,7 @@ class TutorTrainer(ResumableTrainer):
         into.update(numbers)
         share, limit = numbers["dialogue/void_share"], self.config.recipe.faults.max_void_share
         if share > limit:
+            self.logger.log(numbers, step=self.global_steps)  # the loop ends before it would
             dialogue_files.join_parts(self.run_dir, "train", self.global_steps)
             raise StopTraining(
                 f"{share:.0%} of the dialogues of step {self.global_steps} are void, recipe.faults.max_void_share "
@@ -157,6 +158,14 @@ class TutorTrainer(ResumableTrainer):
         data["log_probs"] = response_from_nested(data["log_probs"], data["response_mask"])
         padded = data.to_padded_tensor()
         return metrics.logprob_gap(padded["log_probs"], padded["rollout_log_probs"], padded["response_mask"])
+
+    def _compute_advantage(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
+        groups = [key.rsplit("_", 2)[0] for key in batch.keys]  # UID_SESSION_INDEX, as verl names its rows
+        with open_dict(self.config.algorithm):
+            self.config.algorithm[advantage.TIED_GROUPS] = advantage.tied_groups(
+                groups, self._reward_infos(batch)
+            )
+        return super()._compute_advantage(batch, metrics)
 
     def _compute_metrics(self, batch: KVBatchMeta, *args: Any, **kwargs: Any) -> None:
         """verl's own means skip padding rows; void dialogues are marked as such so that they skip them too."""
