@@ -19,3 +19,7 @@ class EndpointUnavailable(EndpointError):
 
 class EndpointRejected(EndpointError):
     """Permanent refusal (bad key, unknown model, context too small): the run must stop before it starts."""
+
+
+class RequestRefused(EndpointRejected):
+    """Permanent refusal of what this very request holds; others may pass."""

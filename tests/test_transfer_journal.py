@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,37 @@ async def test_open_rows_are_not_recorded_and_are_tried_again(tmp_path: Path) ->
     failing.clear()
     assert await run() == []
     assert sorted(told) == ["a", "b", "c", "d", "e", "f"]
+
+
+def refused_row(name: str) -> Row:
+    tried = Round(number=1, seed=1, draft=None, reason=Reason.ENDPOINT_REFUSED, detail=f"{name} is too long")
+    return replace(row(name), source_rate=None, variants=(Variant(index=1, rounds=(tried,)),))
+
+
+@pytest.mark.parametrize(
+    ("refused", "still_open"), [("a", ""), ("bc", ""), ("abc", "abc")], ids=["one", "two", "all"]
+)
+async def test_refused_rows_are_finished_where_another_row_gets_through(
+    refused: str, still_open: str, tmp_path: Path
+) -> None:
+    async def work(one: SourceProblem) -> Row:
+        return refused_row(one.id) if one.id in refused else row(one.id)
+
+    told: list[Row] = []
+    with open_journal(tmp_path, MADE_WITH) as journal:
+        left = await run_rows(
+            [source(name) for name in "abc"],
+            work,
+            journal,
+            max_at_once=1,
+            max_open_in_a_row=9,
+            on_row=told.append,
+        )
+    assert "".join(one.source.id for one in left) == still_open
+    assert all(one.fault == f"{one.source.id} is too long" for one in left)
+    with open_journal(tmp_path, MADE_WITH) as journal:
+        assert "".join(sorted(journal.rows)) == "".join(sorted(set("abc") - set(still_open)))
+        assert all(journal.rows[one.source_id] == one for one in told)
 
 
 async def test_a_dead_endpoint_stops_the_run_instead_of_failing_every_row(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from eduardo.dataset import Location
-from eduardo.errors import EndpointUnavailable
 from eduardo.llm import Completion
 from eduardo.transfer_generation.outcome import Draft, Reason, Round
 from eduardo.transfer_generation.rewriter import RESPONSE_FORMAT, read_draft, rewriter_view, source_in
@@ -101,9 +100,9 @@ def test_a_reply_that_was_cut_by_the_limit_is_not_readable_even_if_it_looks_whol
     assert isinstance(reply, tuple) and reply[0] is Reason.UNREADABLE and "max_tokens" in reply[1]
 
 
-def test_a_reply_that_the_endpoint_cut_off_is_no_reply() -> None:
-    with pytest.raises(EndpointUnavailable):
-        read(json.dumps(VARIANT), FinishReason.OTHER)
+def test_a_reply_that_the_endpoint_cut_off_is_turned_down_and_not_owed_for_ever() -> None:
+    said = read(json.dumps(VARIANT), FinishReason.OTHER)
+    assert said == (Reason.ENDPOINT_REFUSED, "the endpoint cut the reply off")
 
 
 def test_a_refusal_is_a_reason_of_its_own() -> None:

@@ -65,15 +65,15 @@ class Classroom:
         self.rewriter_prompts: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.schema_refused = False
-        self.num_failures = 0
+        self.num_failures, self.failing, self.status = 0, "student", 403
 
     async def chat(self, request: web.Request) -> web.Response:
         body = orjson.loads(await request.read())
         self.requests.append(body)
         text = body["messages"][-1]["content"]
-        if self.num_failures and body["model"] == "student":
+        if self.num_failures and body["model"] == self.failing:
             self.num_failures -= 1
-            return web.json_response({"error": {"message": "gone"}}, status=400)
+            return web.json_response({"error": {"message": "gone"}}, status=self.status)
         if body["messages"][0]["role"] == "system":
             if self.schema_refused and "response_format" in body:
                 return web.json_response({"error": {"message": "no response_format here"}}, status=400)
@@ -269,6 +269,36 @@ async def test_what_an_endpoint_owes_is_neither_kept_nor_rejected(grader: Grader
         with pytest.raises((EndpointError, NotMeasured)):
             await work_on(SOURCE, with_tools)
         assert (await work_on(SOURCE, with_tools)).variants[0].kept is Kept.ACCEPTED
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_a_problem_that_the_student_s_endpoint_refuses_for_good_is_done_with(
+    status: int, grader: Grader
+) -> None:
+    classroom = Classroom([])
+    classroom.num_failures, classroom.status = 9, status
+    row = await work(classroom, grader)
+    assert row.source_rate is None
+    assert row.refusal is not None and "gone" in row.refusal.detail
+    assert [reasons(one) for one in row.variants] == [[Reason.ENDPOINT_REFUSED]]
+
+
+async def test_a_round_that_the_rewriter_s_endpoint_refuses_ends_the_rounds(grader: Grader) -> None:
+    classroom = Classroom([])
+    classroom.num_failures, classroom.failing, classroom.status = 9, "rewriter", 400
+    row = await work(classroom, grader)
+    assert row.source_rate is not None and row.source_rate.value == 0.25
+    assert [reasons(one) for one in row.variants] == [[Reason.ENDPOINT_REFUSED]]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_refusal_that_says_nothing_about_the_problem_is_none_of_the_row(
+    status: int, grader: Grader
+) -> None:
+    classroom = Classroom([])
+    classroom.num_failures, classroom.status = 9, status
+    with pytest.raises(EndpointError):
+        await work(classroom, grader)
 
 
 async def test_too_few_graded_attempts_leave_the_row_open(grader: Grader) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import orjson
 from yarl import URL
 
-from eduardo.errors import EndpointError, EndpointRejected, EndpointUnavailable, UserError
+from eduardo.errors import EndpointError, EndpointRejected, EndpointUnavailable, RequestRefused, UserError
 from eduardo.llm import advice
 from eduardo.llm.faults import Failure, Fault, FaultKind
 from eduardo.llm.replies import ServedModel, decode_models
@@ -24,6 +24,7 @@ from eduardo.settings import EndpointSettings
 T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 _NO_SUCH_ROUTE = (404, 405, 501)
+_ABOUT_THE_REQUEST = (400, 413, 422)
 
 
 class Endpoint:
@@ -146,6 +147,5 @@ class Endpoint:
             served = await self._ask_for_models()
         if isinstance(served, Fault):
             served = ()
-        return EndpointRejected(
-            advice.rejected(self.url, settings, failure.fault, served, config_key=config_key)
-        )
+        refusal = RequestRefused if failure.fault.status in _ABOUT_THE_REQUEST else EndpointRejected
+        return refusal(advice.rejected(self.url, settings, failure.fault, served, config_key=config_key))

@@ -148,7 +148,7 @@ def rejects(finished: Sequence[Finished], sources: SourceSet) -> Iterator[dict[s
                     "transfer_problem": tried.draft.problem if tried.draft else None,
                     "transfer_answer": tried.draft.answer if tried.draft else None,
                     "solve_rate": _value(tried.rate),
-                    "source_solve_rate": one.row.source_rate.value,
+                    "source_solve_rate": _value(one.row.source_rate),
                     "seed": tried.seed,
                 }
 

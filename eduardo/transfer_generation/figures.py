@@ -53,7 +53,10 @@ def figures(finished: Sequence[Finished], sources: SourceSet) -> Figures:
     kept = [
         (one.row.source_rate.value, variant.choice.rate.value)
         for one, variant in variants
-        if variant.kept is not None and variant.choice is not None and variant.choice.rate is not None
+        if one.row.source_rate is not None
+        and variant.kept is not None
+        and variant.choice is not None
+        and variant.choice.rate is not None
     ]
     return Figures(
         num_source_rows=len(sources.problems) + len(sources.dropped),
@@ -69,7 +72,7 @@ def figures(finished: Sequence[Finished], sources: SourceSet) -> Figures:
             for tried in variant.rounds
             if tried.reason in (Reason.NEAR_COPY, Reason.COPY_OF_OTHER_ROW) and tried.draft
         ),
-        source_rates=tuple(one.row.source_rate.value for one in finished),
+        source_rates=tuple(one.row.source_rate.value for one in finished if one.row.source_rate),
         variant_rates=tuple(rate for _, rate in kept),
         gaps=tuple(rate - source for source, rate in kept),
         rewriter_usage=_total(one.row.rewriter_usage for one in finished),

@@ -19,6 +19,7 @@ class Reason(StrEnum):
 
     UNREADABLE = "reply not readable"
     REFUSED = "rewriter refused"
+    ENDPOINT_REFUSED = "endpoint refused the request"
     NEAR_COPY = "near-copy"
     UNCLEAN_ANSWER = "answer not clean"
     NOT_REPRODUCED = "answer not reproduced by a blind solve"
@@ -77,7 +78,13 @@ class Row:
     """A source problem that is done with. Only measured facts: an open row is not recorded."""
 
     source_id: str
-    source_rate: SolveRate
+    source_rate: SolveRate | None  # None: the student's endpoint refused the problem
     variants: tuple[Variant, ...]
     rewriter_usage: TokenUsage
     student_usage: TokenUsage
+
+    @property
+    def refusal(self) -> Round | None:
+        """The round that an endpoint refused, where a variant is missing because of it."""
+        last = (variant.rounds[-1] for variant in self.variants if variant.kept is None)
+        return next((one for one in last if one.reason is Reason.ENDPOINT_REFUSED), None)

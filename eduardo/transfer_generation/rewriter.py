@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from eduardo.answers import extract_final_answer
 from eduardo.control_tokens import escaped
-from eduardo.errors import EndpointUnavailable
 from eduardo.json_reply import Found, SchemaClient, as_text, find_objects, response_format
 from eduardo.llm import ChatClient, Completion
 from eduardo.templates import render
@@ -73,9 +72,11 @@ def source_in(messages: Sequence[Mapping[str, str]]) -> dict[str, str] | None:
 
 
 def read_draft(completion: Completion) -> Reply:
-    """The last variant in a reply outside its thinking. Raises EndpointUnavailable for what the endpoint cut off."""
-    if completion.finish is FinishReason.OTHER:
-        raise EndpointUnavailable("the rewriter's endpoint cut the reply off")
+    """The last variant in a reply outside its thinking."""
+    if (
+        completion.finish is FinishReason.OTHER
+    ):  # a filter of content; what an engine gave up is no completion
+        return Reason.ENDPOINT_REFUSED, "the endpoint cut the reply off"
     if completion.finish is FinishReason.LENGTH:
         return Reason.UNREADABLE, "the reply was longer than rewrite.max_tokens"
     found: list[Found[Reply]] = find_objects(completion.text or "", _read, last_field="answer")

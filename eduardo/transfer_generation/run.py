@@ -34,7 +34,8 @@ async def run_rows(
     """Finish what can be finished and return what stays open, rows that were not begun excluded.
 
     No further row is begun once `max_open_in_a_row` rows one after the other stayed open. `on_row` is told of a row
-    when it is on disk.
+    when it is on disk. A row that an endpoint refused is finished only where another one got through, in this run or
+    an earlier one: an endpoint that refuses every row is set up wrongly, and says nothing about any of them.
     """
     todo = iter([source for source in sources if source.id not in journal.rows])
     run = _Run(todo, work, journal, max_open_in_a_row, on_row)
@@ -44,7 +45,7 @@ async def run_rows(
                 group.create_task(run.work_through())
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return run.open
+    return run.open + [OpenRow(source, _fault(row)) for source, row in run.held]
 
 
 class _Run:
@@ -59,7 +60,9 @@ class _Run:
         self._todo, self._work, self._journal, self._on_row = todo, work, journal, on_row
         self._max_open_in_a_row = max_open_in_a_row
         self._num_open_in_a_row = 0
+        self._answered = any(row.refusal is None for row in journal.rows.values())
         self.open: list[OpenRow] = []
+        self.held: list[tuple[SourceProblem, Row]] = []  # refused, while no row got through
 
     async def work_through(self) -> None:
         for source in self._todo:
@@ -71,6 +74,20 @@ class _Run:
                 self._num_open_in_a_row += 1
                 self.open.append(OpenRow(source, str(error)))
                 continue
+            if row.refusal is not None and not self._answered:
+                self._num_open_in_a_row += 1
+                self.held.append((source, row))
+                continue
             self._num_open_in_a_row = 0
-            self._journal.write(row)
-            self._on_row(row)
+            self._answered = True
+            self._finish(row)
+            while self.held:
+                self._finish(self.held.pop()[1])
+
+    def _finish(self, row: Row) -> None:
+        self._journal.write(row)
+        self._on_row(row)
+
+
+def _fault(row: Row) -> str:
+    return row.refusal.detail if row.refusal else ""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eduardo.answers import Grader, check_key, is_whole_number
+from eduardo.errors import RequestRefused
 from eduardo.llm import TokenUsage, counted
 from eduardo.posttest import Solver, measure_solve_rate, solve_cold
 from eduardo.seeds import derive_seed
@@ -34,14 +35,20 @@ class Tools:
 async def work_on(source: SourceProblem, tools: Tools) -> Row:
     """All variants of one problem. The result depends on seed, problem and endpoints only, never on other rows.
 
-    Raises NotMeasured or EndpointError when the endpoints fail: nothing is then known about the row.
+    An endpoint that refuses this very problem ends its rounds. Raises NotMeasured or another EndpointError when the
+    endpoints fail: nothing is then known about the row.
     """
     row = _Work(source, tools)
-    source_rate = await row.solve_rate(source.problem, "source")
+    source_rate: SolveRate | None = None
     variants: list[Variant] = []
-    for index in range(1, tools.settings.variants_per_problem + 1):
-        taken = [variant.choice.draft for variant in variants if variant.choice and variant.choice.draft]
-        variants.append(await row.variant(index, source_rate, taken))
+    try:
+        source_rate = await row.solve_rate(source.problem, "source")
+    except RequestRefused as error:
+        variants.append(Variant(index=1, rounds=(row.refused(1, 1, error),)))
+    else:
+        for index in range(1, tools.settings.variants_per_problem + 1):
+            taken = [variant.choice.draft for variant in variants if variant.choice and variant.choice.draft]
+            variants.append(await row.variant(index, source_rate, taken))
     return Row(
         source_id=source.id,
         source_rate=source_rate,
@@ -59,10 +66,14 @@ class _Work:
         self.rewriter_usage, self.student_usage = TokenUsage(), TokenUsage()
 
     async def variant(self, index: int, source_rate: SolveRate, taken: Sequence[Draft]) -> Variant:
-        """Rounds until one is accepted, the rewriter refuses, or none is left."""
+        """Rounds until one is accepted, the rewriter or an endpoint refuses, or none is left."""
         rounds: list[Round] = []
         for number in range(1, self._settings.rewrite.extra_rounds + 2):
-            rounds.append(await self._round(index, number, source_rate, taken, rounds))
+            try:
+                rounds.append(await self._round(index, number, source_rate, taken, rounds))
+            except RequestRefused as error:
+                rounds.append(self.refused(index, number, error))
+                break
             reason = rounds[-1].reason
             if reason is None:
                 return Variant(index=index, rounds=tuple(rounds), kept=Kept.ACCEPTED, chosen=number)
@@ -72,6 +83,15 @@ class _Work:
         if closest is None:
             return Variant(index=index, rounds=tuple(rounds))
         return Variant(index=index, rounds=tuple(rounds), kept=Kept.CLOSEST, chosen=closest.number)
+
+    def refused(self, index: int, number: int, error: RequestRefused) -> Round:
+        return Round(
+            number=number,
+            seed=self._seed("rewrite", index, number),
+            draft=None,
+            reason=Reason.ENDPOINT_REFUSED,
+            detail=str(error),
+        )
 
     async def solve_rate(self, problem: Problem, *seed_parts: str | int) -> SolveRate:
         """The student's cold solve rate. Raises NotMeasured."""
