@@ -6,7 +6,6 @@ import argparse
 import importlib
 import logging
 import sys
-from pathlib import Path
 
 from rich.console import Console
 
@@ -14,8 +13,8 @@ from eduardo.console import run_main
 from eduardo.errors import UserError
 from eduardo.evaluation.environment.command import evaluate
 from eduardo.evaluation.settings import evaluation_settings
-from eduardo.evaluation.tutors import Control, TutorSpec, control_spec, parse_tutor
-from eduardo.merge import merge
+from eduardo.evaluation.tutors import Control, TutorSpec, check_names, control_spec, parse_tutor
+from eduardo.merge import model_folder
 
 _EPILOG = """\
 examples:
@@ -79,25 +78,17 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_intermixed_args(argv)
     specs = [read_tutor(text) for text in arguments.tutor]
     specs += [control_spec(name) for name in arguments.control]
-    names = [spec.name for spec in specs]
     if not specs:
         raise UserError("nobody to evaluate: name a --tutor NAME=TARGET or a --control")
-    if len(set(names)) < len(names):
-        raise UserError(f"two tutors have the same name: {', '.join(names)}")
+    check_names(specs)
     evaluate(specs, evaluation_settings(arguments.overrides), Console())
     return 0
 
 
 def read_tutor(text: str) -> TutorSpec:
     """`NAME=TARGET`, where a run folder stands for its newest checkpoint. Raises UserError."""
-    return parse_tutor(_with_merged_checkpoint(text))
-
-
-def _with_merged_checkpoint(text: str) -> str:
-    """`NAME=RUN` with the run's newest checkpoint merged; any other tutor as it is."""
     name, _, target = text.partition("=")
-    is_run = bool(target) and (Path(target) / "checkpoints").is_dir()
-    return f"{name}={merge(Path(target))}" if is_run else text
+    return parse_tutor(f"{name}={model_folder(target)}" if target else text)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,11 @@ def merge(
     return target
 
 
+def model_folder(path: str) -> str:
+    """A run folder stands for its newest checkpoint, merged; any other name for itself. Raises UserError."""
+    return str(merge(Path(path))) if (Path(path) / "checkpoints").is_dir() else path
+
+
 def _write_card(run: Path, target: Path, checkpoint: Checkpoint, evaluations: Sequence[Path]) -> None:
     """A model without a card is still a model."""
     try:

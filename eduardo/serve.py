@@ -19,7 +19,7 @@ from eduardo.config import load_settings
 from eduardo.console import run_main
 from eduardo.errors import UserError
 from eduardo.llm.key import checked_key
-from eduardo.merge import merge
+from eduardo.merge import model_folder
 from eduardo.serving.address import own_address
 from eduardo.serving.endpoint_file import published
 from eduardo.serving.roles import RoleProcess, running_roles
@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("arguments", nargs="+", metavar="ROLE", help=", ".join(ROLES))
     roles, checkpoint, overrides = _sort(parser.parse_args(argv).arguments)
     if checkpoint is not None:
-        overrides.append(f"servers.{roles[0]}.model='{_model_folder(checkpoint)}'")
+        overrides.append(f"servers.{roles[0]}.model='{model_folder(checkpoint)}'")
     return serve(roles, serve_settings(overrides), Console(stderr=True))
 
 
@@ -197,12 +197,6 @@ def _sort(arguments: Sequence[str]) -> tuple[list[Role], str | None, list[str]]:
             f"cannot read {others[-1]!r}: one CHECKPOINT goes with one role, the rest is KEY=VALUE"
         )
     return roles, others[0] if others else None, overrides
-
-
-def _model_folder(checkpoint: str) -> str:
-    """A run folder stands for its newest checkpoint, merged."""
-    is_run = (Path(checkpoint) / "checkpoints").is_dir()
-    return str(merge(Path(checkpoint))) if is_run else checkpoint
 
 
 def _given_key(settings: ServeSettings) -> str | None:

@@ -16,7 +16,7 @@ from eduardo.errors import UserError
 from eduardo.evaluation.environment import command
 from eduardo.evaluation.manifest import claim_folder
 from eduardo.evaluation.settings import evaluation_settings
-from eduardo.evaluation.tutors import TutorSpec, parse_tutor
+from eduardo.evaluation.tutors import TutorKind, TutorSpec, parse_tutor
 from eduardo.files import changed_keys
 from eduardo.personas import PLAIN
 
@@ -100,6 +100,12 @@ def test_the_model_behind_a_served_name_is_one(conditions: Callable[..., dict[st
     before = conditions("classroom=smollm2")
     now = conditions("classroom=smollm2", "classroom.server.model_path=models/other")
     assert changed_keys(before, now) == ["classroom_model_path"]
+
+
+def test_how_a_checkpoint_is_prompted_is_one(conditions: Callable[..., dict[str, object]]) -> None:
+    checkpoint = TutorSpec(name="ours", kind=TutorKind.CHECKPOINT, target="models/ours")
+    now = conditions("apply_chat_template_kwargs={enable_thinking: true}", tutor=checkpoint)
+    assert changed_keys(conditions(tutor=checkpoint), now) == ["apply_chat_template_kwargs.enable_thinking"]
 
 
 def test_a_scripted_tutor_does_not_depend_on_the_settings_of_endpoints(

@@ -154,7 +154,7 @@ def test_answers_of_another_setting_are_not_mixed_in(
 @pytest.mark.parametrize(
     ("tutor", "complaint"),
     [
-        ("human=http://host/v1#m", "none of them 'human'"),
+        ("human=http://host/v1#m", "--tutor human: this name is taken"),
         ("guide=probe:guide", "a probe knows only the embedded classroom's problems"),
     ],
 )

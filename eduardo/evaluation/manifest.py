@@ -46,6 +46,8 @@ def tutor_facts(spec: TutorSpec, settings: TutorSettings) -> dict[str, object]:
     }
     if spec.kind in (TutorKind.CHECKPOINT, TutorKind.ENDPOINT):
         facts["tutor_extra_body"] = settings.tutor_endpoint.extra_body
+    if spec.kind is TutorKind.CHECKPOINT:
+        facts["apply_chat_template_kwargs"] = settings.apply_chat_template_kwargs
     if spec.kind is TutorKind.ENDPOINT:
         facts["endpoint_thinking"] = settings.endpoint_thinking
         facts["endpoint_tokenizer"] = settings.endpoint_tokenizer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -84,6 +84,16 @@ def parse_tutor(text: str) -> TutorSpec:
             f"--tutor {text}: {target} holds no model (no config.json); merge a training checkpoint first"
         )
     return TutorSpec(name=name, kind=TutorKind.CHECKPOINT, target=target)
+
+
+def check_names(specs: Sequence[TutorSpec], reserved: Sequence[str] = ()) -> None:
+    """Every tutor has a folder of its own. Raises UserError when two have one name, or one that is taken."""
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise UserError(f"two tutors have the same name: {', '.join(names)}")
+    for name in reserved:
+        if name in names:
+            raise UserError(f"--tutor {name}: this name is taken; name the tutor differently")
 
 
 async def check_tutor(spec: TutorSpec, settings: TutorSettings) -> None:

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.markdown import Markdown
 
 from eduardo.config import load_settings
 from eduardo.errors import EduardoError, UserError
@@ -17,8 +16,8 @@ from eduardo.evaluation.cells import shown
 from eduardo.evaluation.external.mathtutorbench import MathTutorBench, Result, Server, read_results
 from eduardo.evaluation.external.settings import ExternalSettings
 from eduardo.evaluation.external.tutormoments import MomentsRun, read_runs
-from eduardo.evaluation.html_report import write_report
-from eduardo.evaluation.parts import Part, PartTable, write_part
+from eduardo.evaluation.parts import Part, PartTable
+from eduardo.evaluation.publish import publish
 from eduardo.evaluation.tutors import TutorKind, TutorSpec, served_checkpoint
 
 PART = "external"
@@ -71,7 +70,7 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
         suite = MathTutorBench(arguments.mathtutorbench.expanduser(), settings.mathtutorbench)
         for spec in specs:
             results[spec.name] = _run_suite(suite, spec, settings, faults)
-    _report(external_part(results, moments, faults), Path(settings.out_dir))
+    publish(Path(settings.out_dir), PART, external_part(results, moments, faults), Console())
     if faults:
         raise EduardoError(f"{len(faults)} tasks failed: {'; '.join(faults)}")
     return 0
@@ -143,11 +142,3 @@ def _check(specs: Sequence[TutorSpec], checkout: Path | None, moments: Sequence[
             raise UserError(
                 f"--tutor {spec.name}: a {spec.kind.value} cannot be served; name a folder or URL#MODEL"
             )
-
-
-def _report(part: Part, out_dir: Path) -> None:
-    write_part(out_dir, PART, part)
-    page = write_report(out_dir)
-    console = Console()
-    console.print(Markdown((out_dir / f"{PART}.md").read_text(encoding="utf-8")))
-    console.print(f"report: {page}, and {PART}.md, {PART}.csv and {PART}.part.json beside it")

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
 from eduardo.classroom.preferences.teachers import TEACHERS, Teacher
@@ -18,14 +17,20 @@ from eduardo.config import ClassroomSettings, load_settings
 from eduardo.dialogue import Tutor
 from eduardo.education_dialogue.preference import PreferenceJudge
 from eduardo.errors import UserError
-from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.lessons.settings import LessonTestSettings
 from eduardo.evaluation.lessons.stages import LessonTask, hold_lessons, read_lesson_tasks, score_lessons
 from eduardo.evaluation.lessons.summary import lesson_part
 from eduardo.evaluation.manifest import claim_folder, classroom_facts, tutor_facts
-from eduardo.evaluation.parts import write_part
+from eduardo.evaluation.publish import publish
 from eduardo.evaluation.resumable import ROLLOUTS, SCORED, existing, key_of
-from eduardo.evaluation.tutors import TutorFactory, TutorKind, TutorSpec, check_tutor, running_tutor
+from eduardo.evaluation.tutors import (
+    TutorFactory,
+    TutorKind,
+    TutorSpec,
+    check_names,
+    check_tutor,
+    running_tutor,
+)
 from eduardo.files import file_sha256
 from eduardo.llm import close_shared_clients, shared_client
 from eduardo.progress import TaskProgress
@@ -64,9 +69,7 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
     )
     arguments = parser.parse_intermixed_args(argv)
     specs = [_read(text, read_tutor) for text in arguments.tutor]
-    names = [spec.name for spec in specs]
-    if len(set(names)) < len(names):
-        raise UserError(f"two tutors have the same name: {', '.join(names)}")
+    check_names(specs)
     run(
         specs,
         load_settings(
@@ -97,10 +100,7 @@ def run(specs: Sequence[TutorSpec], settings: LessonTestSettings, console: Conso
         for spec in specs
     }
     part = lesson_part(lessons, num_planned=len(tasks), max_void_share=settings.max_void_share, about=facts)
-    write_part(out_dir, PART, part)
-    page = write_report(out_dir)
-    console.print(Markdown((out_dir / f"{PART}.md").read_text(encoding="utf-8")))
-    console.print(f"report: {page}, and {PART}.md, {PART}.csv and {PART}.part.json beside it")
+    publish(out_dir, PART, part, console)
 
 
 def _read(text: str, read_tutor: Callable[[str], TutorSpec]) -> TutorSpec:

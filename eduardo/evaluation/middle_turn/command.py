@@ -10,12 +10,10 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.markdown import Markdown
 
 import eduardo
 from eduardo.config import load_settings
 from eduardo.errors import UserError
-from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.jsonl import append_lines, read_lines
 from eduardo.evaluation.manifest import claim_folder, tutor_facts
 from eduardo.evaluation.middle_turn import summary
@@ -27,8 +25,8 @@ from eduardo.evaluation.middle_turn.reward_model import RewardModel, score_all, 
 from eduardo.evaluation.middle_turn.settings import MiddleTurnSettings
 from eduardo.evaluation.middle_turn.sources import read_moments
 from eduardo.evaluation.middle_turn.summary import ANSWERS, HUMAN, RATINGS, SCORES, AuthorRecords
-from eduardo.evaluation.parts import write_part
-from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_tutor, running_tutor
+from eduardo.evaluation.publish import publish
+from eduardo.evaluation.tutors import TutorKind, TutorSpec, check_names, check_tutor, running_tutor
 from eduardo.files import file_sha256
 from eduardo.judge import RubricJudge
 from eduardo.llm import close_shared_clients, shared_client
@@ -99,16 +97,11 @@ def run(specs: Sequence[TutorSpec], settings: MiddleTurnSettings, console: Conso
         left_out=left_out,
         unanswered=stages.unanswered,
     )
-    write_part(out_dir, PART, part)
-    page = write_report(out_dir)
-    console.print(Markdown((out_dir / f"{PART}.md").read_text(encoding="utf-8")))
-    console.print(f"report: {page}, and {PART}.md, {PART}.csv and {PART}.part.json beside it")
+    publish(out_dir, PART, part, console)
 
 
 def _check(specs: Sequence[TutorSpec]) -> None:
-    names = [spec.name for spec in specs]
-    if len({HUMAN, *names}) < len(names) + 1:
-        raise UserError(f"tutors need different names, none of them {HUMAN!r}: {', '.join(names)}")
+    check_names(specs, reserved=[HUMAN])
     for spec in specs:
         if spec.kind not in (TutorKind.CHECKPOINT, TutorKind.ENDPOINT):
             raise UserError(

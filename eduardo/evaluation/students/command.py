@@ -7,21 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markdown import Markdown
 
 from eduardo.classroom.launch import running_classroom
 from eduardo.errors import UserError
 from eduardo.evaluation.environment.command import about, measure, write_reports
 from eduardo.evaluation.environment.tasks import Task, read_tasks
-from eduardo.evaluation.html_report import write_report
 from eduardo.evaluation.manifest import claim_folder
-from eduardo.evaluation.parts import write_part
+from eduardo.evaluation.publish import publish
 from eduardo.evaluation.settings import EvaluationSettings, evaluation_settings
 from eduardo.evaluation.students.baselines import with_own_baselines
 from eduardo.evaluation.students.matrix import students_part
 from eduardo.evaluation.students.pool import StudentSpec, read_students
 from eduardo.evaluation.summary import Summary
-from eduardo.evaluation.tutors import Control, TutorSpec, control_spec
+from eduardo.evaluation.tutors import Control, TutorSpec, check_names, control_spec
 from eduardo.files import file_sha256
 from eduardo.progress import TaskProgress
 
@@ -59,11 +57,9 @@ def main(argv: Sequence[str], read_tutor: Callable[[str], TutorSpec]) -> int:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings of configs/evaluate.yaml")
     arguments = parser.parse_intermixed_args(argv)
     specs = [*map(read_tutor, arguments.tutor), *map(control_spec, arguments.control)]
-    names = [spec.name for spec in specs]
-    if not specs or len(set(names)) < len(names):
-        raise UserError(
-            f"name one or several tutors, all differently: --tutor NAME=TARGET ({', '.join(names)})"
-        )
+    if not specs:
+        raise UserError("nobody to evaluate: name a --tutor NAME=TARGET or a --control")
+    check_names(specs)
     students = read_students(arguments.student)
     run(specs, students, evaluation_settings(arguments.overrides), Console())
     return 0
@@ -85,10 +81,7 @@ def run(
         for number, student in enumerate(students, start=1):
             console.print(f"student {number} of {len(students)}: [bold]{student.name}[/]")
             pool[student.name] = _with_student(specs, student, tasks, running, console)
-    write_part(out_dir, PART, students_part(pool, about(tasks, settings)))
-    page = write_report(out_dir)
-    console.print(Markdown((out_dir / f"{PART}.md").read_text(encoding="utf-8")))
-    console.print(f"report: {page}, and {PART}.md, {PART}.csv and {PART}.part.json beside it")
+    publish(out_dir, PART, students_part(pool, about(tasks, settings)), console)
     return pool
 
 
