@@ -167,15 +167,15 @@ def _generate(settings: TransferDatasetSettings, sources: SourceSet, journal: Jo
         log_dir=Path(settings.out_dir),
         roles=["student", "judge"] if settings.rewriter_is_judge else ["student"],
     ) as classroom:
-        rewriter = _at_classroom(settings, classroom)
+        rewriter = at_classroom(settings, classroom)
         return asyncio.run(_work(settings, rewriter, classroom.student, sources, journal))
 
 
-def _at_classroom(settings: TransferDatasetSettings, running: ClassroomSettings) -> EndpointSettings:
+def at_classroom(settings: TransferDatasetSettings, running: ClassroomSettings) -> EndpointSettings:
     """A rewriter at the address of the classroom's judge or student moves with it to where that now answers."""
     rewriter, planned = settings.rewriter, settings.classroom
     for before, now in ((planned.judge, running.judge), (planned.student, running.student)):
-        if rewriter.base_url == before.base_url:
+        if rewriter.base_url == before.base_url != now.base_url:
             key = {name: getattr(now, name) for name in ("base_url", "api_key_env", "api_key_file")}
             return rewriter.model_copy(update=key)
     return rewriter

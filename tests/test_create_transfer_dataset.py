@@ -18,7 +18,7 @@ from eduardo.classroom import process
 from eduardo.classroom.problems import generate_problem, templates
 from eduardo.config import load_settings
 from eduardo.console import run_main
-from eduardo.create_transfer_dataset import CONFIG_NAME, TransferDatasetSettings, main
+from eduardo.create_transfer_dataset import CONFIG_NAME, TransferDatasetSettings, at_classroom, main
 from eduardo.dataset.columns import OPTIONAL_COLUMNS, REQUIRED_COLUMNS
 from eduardo.process_dataset import main as process_dataset
 from eduardo.resources import configs_dir
@@ -240,6 +240,22 @@ def test_the_rewriter_follows_the_classroom(choice: str) -> None:
     judge, rewriter = settings.classroom.judge, settings.rewriter
     assert (rewriter.base_url, rewriter.api_key_env) == (judge.base_url, judge.api_key_env)
     assert rewriter.model == ("simulated-rewriter" if choice == "simulated" else judge.model)
+
+
+@pytest.mark.parametrize(("moved", "env", "file"), [(False, "MY_KEY", None), (True, None, "/run/key")])
+def test_a_rewriter_keeps_its_own_key_unless_the_server_it_shares_is_started_elsewhere(
+    moved: bool, env: str | None, file: str | None
+) -> None:
+    settings = load_settings(
+        TransferDatasetSettings,
+        ["classroom=openai", "rewriter.api_key_env=MY_KEY", "classroom.judge.api_key_env=JUDGE_KEY"],
+        config_name=CONFIG_NAME,
+        allow_missing=True,
+    )
+    elsewhere = {"base_url": "http://127.0.0.1:1/v1", "api_key_env": None, "api_key_file": "/run/key"}
+    judge = settings.classroom.judge.model_copy(update=elsewhere if moved else {})
+    rewriter = at_classroom(settings, settings.classroom.model_copy(update={"judge": judge}))
+    assert (rewriter.base_url, rewriter.api_key_env, rewriter.api_key_file) == (judge.base_url, env, file)
 
 
 @pytest.mark.slow
