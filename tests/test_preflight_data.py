@@ -96,6 +96,29 @@ def test_a_problem_with_other_numbers_is_a_warning(run):
     assert "2 of 2 validation problems read like a training problem" in finding.text
 
 
+def test_a_test_file_beside_the_training_data_is_looked_at_too(run, tmp_path):
+    write_rows(tmp_path / "test.parquet", rows(2, "test", first=3))
+    with pytest.raises(UserError, match=r"test.parquet: 1 of 2 problems are trained on as well, such as p3"):
+        check_leak(Subject(run, Knobs, dry_run=False))
+    write_rows(tmp_path / "test.parquet", rows(3, "test", first=10))
+    finding = check_leak(Subject(run, Knobs, dry_run=False))
+    assert finding.status is Status.WARN
+    assert "3 of 3 test problems read like a training problem" in finding.text
+
+
+def test_a_foreign_file_named_test_does_not_stop_a_training(run, tmp_path):
+    (tmp_path / "test.parquet").write_text("problem,answer\n")
+    assert "test problems" not in check_leak(Subject(run, Knobs, dry_run=False)).text
+
+
+def test_a_problem_in_another_notation_is_a_warning(run, tmp_path):
+    for name, text in (("train", "compute $3!$"), ("val", "Compute $3!$")):
+        row = next(rows(1, name, first=8 if name == "val" else 9))
+        row["extra_info"]["problem"] = text
+        write_rows(tmp_path / f"{name}.parquet", [row])
+    assert "1 of 1 validation problems" in check_leak(Subject(run, Knobs, dry_run=False)).text
+
+
 def test_other_problems_are_no_leak(run, tmp_path):
     text = "A rope of 40 m is cut into pieces of 5 m each and one of them is lost: how many pieces are left over?"
     row = next(rows(1, "val", first=9))

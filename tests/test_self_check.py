@@ -2,6 +2,8 @@
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
 from preflight_subject import changed, composed, gpu_subject
@@ -23,13 +25,40 @@ def model_config(tmp_path):
             "actor_rollout_ref": {
                 "model": {"path": str(tmp_path), "tokenizer_path": None, "trust_remote_code": False}
             },
-            "data": {"apply_chat_template_kwargs": {}},
+            "data": {"apply_chat_template_kwargs": {}, "train_files": ["nowhere"], "val_files": ["nowhere"]},
+            "recipe": {"dialogue": {"prompt_tokens": 100}},
         }
     )
 
 
 def template_entry(config, *, offline=False):
-    return self_check._template(config, offline=offline)
+    return self_check._tokenizer_entries(config, offline=offline)[0]
+
+
+def prompts_entry(config, limit):
+    config.recipe.dialogue.prompt_tokens = limit
+    return self_check._tokenizer_entries(config, offline=False)[1]
+
+
+def test_prompts_that_are_too_long_are_told_in_one_message(model_config, tmp_path):
+    def row(number):
+        content = "What is 3 + 4? " * (number + 1)
+        return {"prompt": [{"role": "user", "content": content}], "extra_info": {"id": f"p{number}"}}
+
+    pq.write_table(pa.Table.from_pylist([row(number) for number in range(9)]), tmp_path / "train.parquet")
+    pq.write_table(pa.Table.from_pylist([row(9)]), tmp_path / "val.parquet")
+    model_config.data.train_files = [str(tmp_path / "train.parquet")]
+    model_config.data.val_files = [str(tmp_path / "val.parquet")]
+    entry = prompts_entry(model_config, 100_000)
+    assert (entry["status"], entry["text"]) == ("pass", "10 prompts of at most 100000 tokens")
+    entry = prompts_entry(model_config, 1)
+    assert entry["status"] == "fail"
+    assert "10 of 10 prompts have more tokens than recipe.dialogue.prompt_tokens=1 allows" in entry["text"]
+    assert "the longest in rows p9 with" in entry["text"]
+
+
+def test_prompts_of_data_that_is_not_there_are_skipped(model_config):
+    assert prompts_entry(model_config, 1)["status"] == "skipped"
 
 
 def test_a_tokenizer_that_can_be_trained_on_passes_with_what_its_template_does(model_config):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from eduardo.config.environments import split_batch
 from eduardo.dataset import SCHEMA
-from eduardo.dataset.wording import masked_words
+from eduardo.dataset.wording import exact_key, masked_words
 from eduardo.dataset.wording_index import WordingIndex
 from eduardo.errors import UserError
 from eduardo.preflight.findings import CannotCheck, Finding, Subject, passed, warned
@@ -45,25 +45,50 @@ def check_validation_data(subject: Subject) -> Finding:
 
 
 def check_leak(subject: Subject) -> Finding:
-    """No validation problem may be trained on, be it word for word or with other numbers and names."""
+    """No validation or test problem may be trained on, be it word for word or with other numbers and names."""
     name, threshold = "leak between splits", subject.settings.preflight.wording_overlap
-    train, val = (_rows(_files(subject, key)) for key in ("data.train_files", "data.val_files"))
+    train_files = _files(subject, "data.train_files")
+    held_out = {"validation": ("data.val_files", _files(subject, "data.val_files"))}
+    if test_files := _test_files(train_files):
+        held_out["test"] = (", ".join(map(str, test_files)), test_files)
+    train, alike, clean = _rows(train_files), [], []
+    for kind, (where, files) in held_out.items():
+        rows = _rows(files)
+        _refuse_shared(train, rows, where)
+        if seen := _alike(train, rows, threshold):
+            own, other = seen[0]
+            alike.append(
+                f"{len(seen)} of {len(rows)} {kind} problems read like a training problem, such as {own} and {other}"
+            )
+        else:
+            clean.append(f"{len(rows)} {kind} problems")
+    if alike:
+        remedy = "prepare the data again with a lower --similarity, or do not trust the measurements on them"
+        return warned(name, "; ".join(alike), remedy)
+    return passed(name, f"{' and '.join(clean)}, none of them in training")
+
+
+def _test_files(train_files: Iterable[Path]) -> list[Path]:
+    """Those beside the training data, which `python -m eduardo.evaluate` takes."""
+    beside = dict.fromkeys(path.with_name("test.parquet") for path in train_files)
+    return [path for path in beside if path.is_file() and _is_ours(path)]
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return not _missing_columns(pq.read_schema(path))
+    except (pa.ArrowInvalid, OSError):
+        return False
+
+
+def _refuse_shared(train: Sequence[dict[str, Any]], held_out: Sequence[dict[str, Any]], where: str) -> None:
     train_ids = {row["id"] for row in train}
-    shared = [row["id"] for row in val if row["id"] in train_ids]
+    shared = [row["id"] for row in held_out if row["id"] in train_ids]
     if shared:
         raise UserError(
-            f"data.val_files: {len(shared)} of {len(val)} problems are trained on as well, such as {shared[0]}; write "
-            "both files with one call of `python -m eduardo.process_dataset`"
+            f"{where}: {len(shared)} of {len(held_out)} problems are trained on as well, such as {shared[0]}; write "
+            "all files with one call of `python -m eduardo.process_dataset`"
         )
-    seen = _alike(train, val, threshold)
-    if seen:
-        own, other = seen[0]
-        return warned(
-            name,
-            f"{len(seen)} of {len(val)} validation problems read like a training problem, such as {own} and {other}",
-            "prepare the data again with a lower --similarity, or do not trust the validation",
-        )
-    return passed(name, f"{len(val)} validation problems, none of them in training")
 
 
 def _check_files(subject: Subject, key: str, *, split: str) -> int:
@@ -141,17 +166,20 @@ def _paths(fields: Iterable[pa.Field], prefix: str = "") -> Iterable[tuple[str, 
 
 
 def _alike(
-    train: Sequence[dict[str, Any]], val: Sequence[dict[str, Any]], threshold: float
+    train: Sequence[dict[str, Any]], held_out: Sequence[dict[str, Any]], threshold: float
 ) -> list[tuple[str, str]]:
-    """Ids of validation problems that read like a training problem, each with one of those."""
-    index, owners = WordingIndex(threshold), []
-    for row in val:
+    """Ids of held-out problems that read like a training problem, each with one of those."""
+    index, owners, exact = WordingIndex(threshold), [], dict[str, str]()
+    for row in held_out:
         for text in _texts(row):
             index.add(masked_words(text))
             owners.append(row["id"])
+            exact[exact_key(text)] = row["id"]
     found: dict[str, str] = {}
     for row in train:
         for text in _texts(row):
+            if (same := exact.get(exact_key(text))) is not None:
+                found.setdefault(same, row["id"])
             for number in index.matches(masked_words(text)):
                 found.setdefault(owners[number], row["id"])
     return list(found.items())

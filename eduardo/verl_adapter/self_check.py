@@ -26,7 +26,7 @@ _SAMPLE: list[Message] = [
 
 def main(config_path: str, result_path: str, *, offline: bool) -> None:
     config = OmegaConf.load(config_path)
-    entries = [_configuration(config), _template(config, offline=offline)]
+    entries = [_configuration(config), *_tokenizer_entries(config, offline=offline)]
     write_whole(Path(result_path), json.dumps(entries).encode())
 
 
@@ -41,24 +41,41 @@ def _configuration(config: Any) -> Entry:
     return _entry(name, "pass", "accepted by verl's own check")
 
 
-def _template(config: Any, *, offline: bool) -> Entry:
+def _tokenizer_entries(config: Any, *, offline: bool) -> list[Entry]:
+    """Of tokenizer and template and, where these are in order and the data is there, of the prompts."""
     name, model = "tokenizer and template", config.actor_rollout_ref.model
     path = str(model.tokenizer_path or model.path)
     try:
         tokenizer = _tokenizer(path, offline=offline, trust_remote_code=bool(model.trust_remote_code))
     except OSError as error:
         if offline:
-            return _entry(name, "skipped", f"the tokenizer of {path} is not on this machine")
+            return [_entry(name, "skipped", f"the tokenizer of {path} is not on this machine")]
         reason = " ".join(str(error).split())[:200]
-        return _entry(
-            name,
-            "fail",
-            f"actor_rollout_ref.model.path: no tokenizer for {path} ({reason}); name a model that is there",
-        )
+        text = f"actor_rollout_ref.model.path: no tokenizer for {path} ({reason}); name a model that is there"
+        return [_entry(name, "fail", text)]
+    template_kwargs = dict(config.data.apply_chat_template_kwargs)
     try:
-        return _entry(name, "pass", _probe(tokenizer, dict(config.data.apply_chat_template_kwargs)))
+        done = _entry(name, "pass", _probe(tokenizer, template_kwargs))
+    except UserError as error:
+        return [_entry(name, "fail", str(error))]
+    return [done, _prompts(config, ChatTemplate(tokenizer, template_kwargs=template_kwargs))]
+
+
+def _prompts(config: Any, template: ChatTemplate) -> Entry:
+    import pyarrow.parquet as pq
+
+    from eduardo.verl_adapter.prompts import check_prompts
+
+    name, limit = "prompt lengths", int(config.recipe.dialogue.prompt_tokens)
+    try:
+        tables = [pq.read_table(path) for path in (*config.data.train_files, *config.data.val_files)]
+        rows = [row for table in tables for row in table.to_pylist()]
+        check_prompts(rows, template, limit=limit)
     except UserError as error:
         return _entry(name, "fail", str(error))
+    except (OSError, ValueError, KeyError):  # the checks of the data say what is wrong with the files
+        return _entry(name, "skipped", "the data cannot be read")
+    return _entry(name, "pass", f"{len(rows)} prompts of at most {limit} tokens")
 
 
 def _tokenizer(path: str, *, offline: bool, trust_remote_code: bool) -> Any:
