@@ -252,16 +252,28 @@ def test_a_dead_classroom_ends_the_run_with_the_reason_and_a_checkpoint(bereft):
     assert "dialogues of step" in last_line
     assert "are void" in last_line
     assert bereft.left == []
-    step = int(bereft.metrics()[-1]["step"])
+    step = int(bereft.metrics()[-1]["step"]) - 1
     assert fault_of(bereft.dir / "checkpoints" / f"global_step_{step}") is None
 
 
+def test_the_step_that_broke_the_budget_is_in_the_journal_with_what_it_cost(bereft):
+    *learned, refused = bereft.metrics()
+    assert all("actor/grad_norm" in line for line in learned)
+    assert "actor/grad_norm" not in refused
+    assert refused["dialogue/void_share"] > 0.8
+    assert refused["dialogue/sum_student_num_tries"] > 0
+    assert "was not learned from" in bereft.said()
+
+
 def test_a_dead_classroom_never_became_a_reward(bereft):
-    step = int(bereft.metrics()[-1]["step"]) + 1
+    refused = bereft.metrics()[-1]
+    step = int(refused["step"])
     void = [d for d in bereft.dialogues("train", step) if d.is_void]
     assert len(void) > BATCH * NUM_PER_PROBLEM * 0.8
     assert all(d.reward is None and d.void_reason for d in void)
-    assert not any(line["step"] >= step for line in bereft.metrics())
+    rewards = [d.reward.total for d in bereft.dialogues("train", step) if not d.is_void]
+    mean = pytest.approx(sum(rewards) / len(rewards), abs=1e-9) if rewards else None
+    assert refused.get("dialogue/reward_total") == mean
 
 
 def test_the_end_of_its_own_classroom_server_ends_the_run_within_the_step(orphaned):
