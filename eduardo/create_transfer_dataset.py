@@ -154,9 +154,9 @@ def made_with(settings: TransferDatasetSettings, sources: SourceSet) -> dict[str
     return {
         "source": sources.provenance,
         "rewriter": settings.rewriter.model,
-        "rewriter_extra_body": settings.rewriter.extra_body,
+        "rewriter_extra_body": settings.rewriter.request_fields,
         "student": settings.classroom.student.model,
-        "student_extra_body": settings.classroom.student.extra_body,
+        "student_extra_body": settings.classroom.student.request_fields,
         "generation": settings.generation.model_dump(mode="json"),
     }
 

@@ -168,7 +168,8 @@ def _is_of(manifest: Path, folder: Path) -> bool:
 def _use(folder: Path, config: Mapping[str, Any]) -> Iterator[str]:
     context = config["recipe"]["dialogue"]["prompt_tokens"] + config["recipe"]["dialogue"]["response_tokens"]
     yield from ("## Use", "", "```bash")
-    yield f"python -m eduardo.serve tutor {folder.name}  # or: vllm serve {folder.name} --max-model-len {context}"
+    yield f"python -m eduardo.serve tutor {folder.name}  # or:"
+    yield f"vllm serve {folder.name} --max-model-len {context} --generation-config vllm"
     yield f"python -m eduardo.chat --tutor {folder.name}  # be the student"
     yield f"python -m eduardo.evaluate environment --tutor ours={folder.name}"
     yield "```"

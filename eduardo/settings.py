@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(ge=0, le=5)]
+TopP = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -141,7 +142,13 @@ class EndpointSettings(Settings):
     max_retries: Annotated[int, Field(ge=0)]
     retry_budget_s: Seconds  # no retry starts later than this after the first try: survives a server restart
     retry_after_cap_s: Seconds
+    top_p: TopP  # stated in every request: what a server would choose by itself is its model's affair
     extra_body: dict[str, object]  # sent with every request, e.g. chat_template_kwargs
+
+    @property
+    def request_fields(self) -> dict[str, object]:
+        """What every request carries that the recipe does not set."""
+        return {"top_p": self.top_p, **self.extra_body}
 
 
 class RubricSettings(Settings):

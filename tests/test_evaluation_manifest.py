@@ -67,6 +67,8 @@ def conditions(tmp_path: Path) -> Callable[..., dict[str, object]]:
         ("tutor_endpoint.extra_body={top_k: 5}", "tutor_extra_body.top_k"),
         ("classroom.student.extra_body={top_k: 5}", "student_extra_body.top_k"),
         ("classroom.judge.extra_body={top_k: 5}", "judge_extra_body.top_k"),
+        ("classroom.student.top_p=0.5", "student_extra_body.top_p"),
+        ("classroom.judge.top_p=0.5", "judge_extra_body.top_p"),
         ("classroom.student.model=other", "student"),
         ("recipe.post_test.attempts=15", "recipe.post_test.attempts"),
         ("grader.max_answer_chars=9", "max_answer_chars"),

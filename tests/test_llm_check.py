@@ -49,7 +49,10 @@ async def test_k03_a_dead_server_is_told_at_once_with_what_to_do() -> None:
     assert time.monotonic() - start < 1.0
     message = str(caught.value)
     assert f"nothing listens at http://127.0.0.1:{port}/v1" in message
-    assert f"start it (vllm serve {MODEL} --port {port}) or set classroom.student.base_url" in message
+    assert (
+        f"start it (vllm serve {MODEL} --port {port} --generation-config vllm) or set classroom.student.base_url"
+        in message
+    )
     assert "\n" not in message
 
 

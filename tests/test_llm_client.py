@@ -67,7 +67,14 @@ async def test_all_samples_come_from_one_request(httpserver: HTTPServer, client:
 
     assert [c.text for c in completions] == ["a", "b", "c"]
     assert {c.finish for c in completions} == {FinishReason.LENGTH}
-    assert sent_body(httpserver) == {"model": MODEL, "messages": ASK, "n": 3, "seed": 5, **SAMPLING}
+    assert sent_body(httpserver) == {
+        "model": MODEL,
+        "messages": ASK,
+        "n": 3,
+        "seed": 5,
+        "top_p": 1.0,
+        **SAMPLING,
+    }
     assert len(httpserver.log) == 1
 
 
@@ -89,8 +96,23 @@ async def test_pass_through_fields_reach_the_server(httpserver: HTTPServer) -> N
 async def test_fields_of_the_client_cannot_hide_in_extra_body(client: ChatClient) -> None:
     with pytest.raises(UserError, match="must not hold n, stream"):
         await client.complete(ASK, extra_body={"stream": True, "n": 2}, **SAMPLING)
-    with pytest.raises(UserError, match="must not hold temperature"):
-        ChatClient(endpoint("http://127.0.0.1:1/v1", extra_body={"temperature": 0}))
+    with pytest.raises(UserError, match="must not hold temperature, top_p"):
+        ChatClient(endpoint("http://127.0.0.1:1/v1", extra_body={"temperature": 0, "top_p": 0.5}))
+
+
+async def test_what_a_server_could_choose_by_itself_is_stated_in_every_request(
+    httpserver: HTTPServer,
+) -> None:
+    script(httpserver, GOOD)
+    async with ChatClient(endpoint(httpserver.url_for("/v1"), top_p=0.9)) as client:
+        await client.complete(ASK, **SAMPLING)
+        assert sent_body(httpserver)["top_p"] == 0.9
+
+        choice = {"token_ids": [5], "logprobs": {"token_logprobs": [-0.1]}, "finish_reason": "stop"}
+        httpserver.expect_request("/v1/completions").respond_with_json({"choices": [choice]})
+        asked = {"max_tokens": 9, "temperature": 0.6, "top_p": 0.95, "seed": 1, "stop_token_ids": [2]}
+        await client.complete_tokens([1, 2], **asked)
+        assert (sent_body(httpserver)["top_p"], sent_body(httpserver)["top_k"]) == (0.95, -1)
 
 
 async def test_text_that_is_no_unicode_is_the_callers_error(client: ChatClient) -> None:
@@ -299,6 +321,7 @@ async def test_the_request_body_is_the_one_of_the_openai_sdk(
     fields = {"n": 2, "seed": 3, "extra_body": {"top_k": 20}, **SAMPLING}
 
     ours = await client.complete(ASK, **fields)
+    fields["top_p"] = 1.0
     our_body = sent_body(httpserver)
     async with openai.AsyncOpenAI(base_url=httpserver.url_for("/v1"), api_key="none") as sdk:
         theirs = await sdk.chat.completions.create(model=MODEL, messages=ASK, **fields)

@@ -46,6 +46,18 @@ def test_a_server_that_takes_too_long_is_stopped(hollow_model: Path, tmp_path: P
     assert set(psutil.Process().children(recursive=True)) <= before
 
 
+def test_what_a_request_leaves_open_is_not_taken_from_the_models_files_unless_an_option_says_so(
+    hollow_model: Path, tmp_path: Path
+) -> None:
+    options = ["--generation-config", "auto"]
+    server = vllm_server.launch(hollow_model, names=["m"], log_file=tmp_path / "log", options=options)
+    try:
+        command = psutil.Process(server.keeper.pid).cmdline()
+    finally:
+        server.stop()
+    assert command[-4:] == ["--generation-config", "vllm", *options]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_model_that_vllm_cannot_serve_is_reported_with_its_reason(

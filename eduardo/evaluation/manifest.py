@@ -59,8 +59,8 @@ def classroom_facts(classroom: ClassroomSettings) -> dict[str, object]:
     server = classroom.server
     return {
         "student": classroom.student.model,
-        "student_extra_body": classroom.student.extra_body,
+        "student_extra_body": classroom.student.request_fields,
         "judge": classroom.judge.model,
-        "judge_extra_body": classroom.judge.extra_body,
+        "judge_extra_body": classroom.judge.request_fields,
         "classroom_model_path": server.model_path if isinstance(server, ServerSettings) else None,
     }

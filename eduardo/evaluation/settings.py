@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from eduardo.config import ClassroomSettings, load_settings
 from eduardo.settings import (
@@ -18,6 +18,7 @@ from eduardo.settings import (
     Settings,
     Share,
     Temperature,
+    TopP,
 )
 
 
@@ -50,7 +51,13 @@ class TutorSettings(Settings):
     )  # model folder whose tokenizer counts an endpoint tutor's tokens; None: estimated
     apply_chat_template_kwargs: dict[str, object]  # of a checkpoint; before its chat template's own defaults
     temperature: Temperature
-    top_p: Annotated[float, Field(gt=0, le=1)]
+    top_p: TopP
+
+    @model_validator(mode="after")
+    def _one_top_p(self) -> Self:
+        if self.tutor_endpoint.top_p != self.top_p:
+            raise ValueError("tutor_endpoint.top_p follows top_p: set top_p")
+        return self
 
 
 class EvaluationSettings(TutorSettings):

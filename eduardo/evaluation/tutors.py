@@ -168,8 +168,6 @@ def checkpoint_factory(spec: TutorSpec, settings: TutorSettings, base_url: str) 
 
 def endpoint_factory(spec: TutorSpec, settings: TutorSettings) -> TutorFactory:
     endpoint = _endpoint(settings, spec.target, spec.model)
-    # The chat client has no argument for top-p; what the endpoint's own settings say wins.
-    endpoint = endpoint.model_copy(update={"extra_body": {"top_p": settings.top_p, **endpoint.extra_body}})
     dialogue = settings.recipe.dialogue
     tokenizer = settings.endpoint_tokenizer
     count_tokens = estimate_tokens if tokenizer is None else load_template(tokenizer).count_tokens

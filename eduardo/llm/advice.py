@@ -21,7 +21,8 @@ def unavailable(url: URL, settings: EndpointSettings, failure: Failure, *, confi
     fault = failure.fault
     if fault.kind is FaultKind.UNREACHABLE:
         head = f"{fault.detail} at {url} (for model {settings.model!r})"
-        todo = f"start it (vllm serve {settings.model} --port {url.port}) or set {config_key}.base_url"
+        serve = f"vllm serve {settings.model} --port {url.port} --generation-config vllm"
+        todo = f"start it ({serve}) or set {config_key}.base_url"
     else:
         head = f"no usable answer from {url} for model {settings.model!r} (last: {_described(fault)})"
         todo = "look into the server's log"

@@ -18,7 +18,7 @@ from eduardo.settings import EndpointSettings
 from eduardo.types import Message
 
 _OWN_FIELDS = frozenset(
-    {"model", "messages", "n", "temperature", "max_tokens", "seed", "response_format", "stream"}
+    {"model", "messages", "n", "temperature", "top_p", "max_tokens", "seed", "response_format", "stream"}
 )
 # The shape of a dialogue, so that a chat template that refuses a system message or a second turn is met at once.
 _PREFLIGHT_CHAT = (
@@ -87,7 +87,7 @@ class ChatClient:
             "n": n,
             "temperature": temperature,
             "max_tokens": max_tokens,
-            **self.settings.extra_body,
+            **self.settings.request_fields,
         }
         if extra_body is not None:
             _check_extra_body(extra_body)
@@ -122,6 +122,7 @@ class ChatClient:
             "max_tokens": max_tokens,
             "temperature": temperature,
             "top_p": top_p,
+            "top_k": -1,
             "seed": seed,
             "stop_token_ids": list(stop_token_ids),
             "logprobs": 1,
@@ -156,7 +157,7 @@ class ChatClient:
             "model": self.settings.model,
             "messages": _PREFLIGHT_CHAT,
             "max_tokens": 1,
-            **self.settings.extra_body,
+            **self.settings.request_fields,
         }
         start = time.monotonic()
         await self._endpoint.post(

@@ -109,14 +109,17 @@ def launch(
     """Start serving `model` under every one of `names`; it does not answer yet.
 
     `model` is a folder or a name on the model hub. `host` is the address to listen on, `port` 0 takes a free one;
-    `options` go to `vllm serve`, `env` is added to the environment. With `api_key` every path but /health demands it;
-    the key goes through the environment only. The server's output goes to `log_file`. It ends with this process, even
-    after a SIGKILL. Raises UserError when there is no model or the port is taken.
+    `options` go to `vllm serve`, `env` is added to the environment. What a request leaves open means vLLM's neutral
+    value, not one from the model's generation_config.json, unless an option says so; the end tokens there count all
+    the same. With `api_key` every path but /health demands it; the key goes through the environment only. The server's
+    output goes to `log_file`. It ends with this process, even after a SIGKILL. Raises UserError when there is no model
+    or the port is taken.
     """
     is_local = _check_model(str(model))
     port = _usable_port(host, port)
     serve = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(model)]
-    serve += ["--host", host, "--port", str(port), "--served-model-name", *names, *options]
+    serve += ["--host", host, "--port", str(port), "--served-model-name", *names]
+    serve += ["--generation-config", "vllm", *options]
     extra = {**QUIET, **({"HF_HUB_OFFLINE": "1"} if is_local else {}), **(env or {})}
     if api_key is not None:
         serve += ["--middleware", KEY_GUARD]

@@ -187,7 +187,7 @@ class _Stages:
             return
         facts = {
             "rubric_judge": rubric.judge.model,
-            "rubric_judge_extra_body": rubric.judge.extra_body,
+            "rubric_judge_extra_body": rubric.judge.request_fields,
             "seed": self._settings.seed,
             **rubric.model_dump(exclude={"judge"}),
         }

@@ -114,7 +114,7 @@ def _rated_by_itself(
     endpoint = settings.classroom.student
     facts = {
         "student": endpoint.model,
-        "student_extra_body": endpoint.extra_body,
+        "student_extra_body": endpoint.request_fields,
         "seed": settings.seed,
         "max_answer_chars": settings.grader.max_answer_chars,
         "data_sha256": file_sha256(Path(settings.data_file)),
