@@ -26,7 +26,8 @@ _SENTENCE_END = re.compile(r"(?:[?:;,\s]|(?<!\.)\.(?!\.))+$")
 # What NFKC would glue to its neighbours: x² is not x2, and 2½ is not 21/2.
 _GLUED = {"<super>": "^{%s}", "<sub>": "_{%s}", "<fraction>": " %s ", "<circle>": " %s "}
 # A blank that tells numbers apart: 2 1/2 and 21/2, 5 -3 and 5-3, a sentence that ends with 5 and 5.3, 1, 234 and 1,234.
-_BLANK = re.compile(r"((?<=\d)\s+(?=[-+\u2212]?\.?\d)|(?<=\d\.)\s+(?=\d)|(?<=\d,)\s+(?=\d{3}(?!\d)))|\s+")
+_BLANK = re.compile(r"(?<=\d)\s+(?=[-+\u2212]?\.?\d)|(?<=\d\.)\s+(?=\d)|(?<=\d,)\s+(?=\d{3}(?!\d))")
+_KEPT_BLANK = "\0"
 # The case of commands and of single letters carries meaning: \Delta and \delta, side a and angle A.
 _CASELESS = re.compile(r"\\[a-zA-Z]+|([^\W\d_]+(?:'[^\W\d_]+)*)")
 _NUMBER_WORDS = frozenset(VALUES) | {
@@ -53,6 +54,7 @@ def bare(text: str) -> str:
     return _without_blanks(normalize(text))
 
 
+@lru_cache(maxsize=1 << 16)  # the checks over all rows ask for the same texts in turn
 def exact_key(text: str) -> str:
     """Equal for two texts that differ in notation, spacing or the case of words only. 32 hex digits."""
     return xxhash.xxh3_128_hexdigest(_without_blanks(_CASELESS.sub(_folded, normalize(text))).encode())
@@ -92,7 +94,7 @@ def _folded(word: re.Match[str]) -> str:
 
 
 def _without_blanks(text: str) -> str:
-    return _BLANK.sub(lambda blank: " " if blank[1] else "", text)
+    return "".join(_BLANK.sub(_KEPT_BLANK, text).split())
 
 
 def _unglued(text: str) -> str:
