@@ -10,7 +10,8 @@ Without arguments it trains the tiny tutor in the embedded classroom on two CPU 
 choices (configs/), one of each:
   environment=near_transfer|education_dialogue|mixed      docs/data.md tells about lessons and mixed runs
   recipe=embedded|paper        what a dialogue is and what it earns; also chooses training=
-  training=embedded|paper      batch, learning rate, divergence bounds, epochs
+  training=embedded|paper|two_steps
+                               batch, learning rate, divergence bounds, epochs; two_steps tries a stack out
   model=tiny|smollm2|qwen3_5_4b|qwen3_5_4b_lora|qwen3_5_9b|qwen3_14b|qwen3_8_27b
   hardware=cpu|one_gpu|one_node|slurm_2x4
   classroom=simulated|smollm2|vllm|vllm_colocated|openai
