@@ -33,7 +33,8 @@ def _number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-EnvironmentVariables = dict[str, Annotated[str, BeforeValidator(_number_as_text)]]
+NumberAsText = Annotated[str, BeforeValidator(_number_as_text)]
+EnvironmentVariables = dict[str, NumberAsText]
 """Name → value. A bare number counts as its text, since `OMP_NUM_THREADS=1` is what people write."""
 
 

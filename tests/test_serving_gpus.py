@@ -43,6 +43,21 @@ def test_a_chosen_device_may_be_shared_and_is_not_given_away() -> None:
     assert split_gpus(["student", "judge"], servers) == {"student": "0", "judge": "1,2"}
 
 
+def test_a_single_device_needs_no_quotes_and_options_are_quoted_for_hydra() -> None:
+    servers = shipped("servers.student.gpus=3", 'servers.student.options=["--gpu-memory-utilization=0.8"]')
+
+    assert servers.student.gpus == "3"
+    assert servers.student.vllm_options()[-1] == "--gpu-memory-utilization=0.8"
+
+
+def test_servers_with_chosen_devices_need_no_list_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setenv("PATH", "")
+    servers = shipped("servers.student.gpus='0,1'", "servers.judge.gpus=2")
+
+    assert split_gpus(["student", "judge"], servers, num_kept=1) == {"student": "0,1", "judge": "2"}
+
+
 def test_too_few_are_refused_with_what_is_needed() -> None:
     with pytest.raises(
         UserError, match=r"needed: student 4, judge 4 .*free here: 4 beside the 4 of the policy"

@@ -44,7 +44,7 @@ def split_gpus(roles: Sequence[Role], servers: Servers, *, num_kept: int = 0) ->
     chosen = {name for server in asked.values() for name in (server.gpus or "").split(",")}
     free = None if visible is None else [name for name in visible[num_kept:] if name not in chosen]
     needed = {role: server.num_gpus for role, server in asked.items() if server.gpus is None}
-    if free is None and (len(roles) > 1 or num_kept):
+    if free is None and needed and (len(roles) > 1 or num_kept):
         raise UserError(
             f"cannot tell which GPUs there are: export {servers.gpu_variable}, or set servers.ROLE.gpus for every role"
         )

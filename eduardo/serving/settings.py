@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from eduardo.settings import Count, EnvironmentVariables, Seconds, Settings
+from eduardo.settings import Count, EnvironmentVariables, NumberAsText, Seconds, Settings
 
 Role = Literal["student", "judge", "tutor"]
 ROLES: tuple[Role, ...] = ("student", "judge", "tutor")
@@ -25,7 +25,7 @@ class RoleServer(Settings):
     max_model_len: Count
     prefix_caching: bool
     port: Annotated[int, Field(ge=0, le=65535)]  # 0: any free one
-    gpus: str | None  # devices as in CUDA_VISIBLE_DEVICES; None: the next free ones
+    gpus: NumberAsText | None  # devices as in CUDA_VISIBLE_DEVICES; None: the next free ones
     options: list[str]  # more options of `vllm serve`
     env: EnvironmentVariables
 
