@@ -32,9 +32,12 @@ async def check_clock(subject: Subject) -> Finding:
 
 async def _skew_s(url: str, *, timeout_s: float) -> float | None:
     timeout = aiohttp.ClientTimeout(total=timeout_s)
-    async with (
-        aiohttp.ClientSession(timeout=timeout) as session,
-        session.get(url, allow_redirects=False) as reply,
-    ):
-        date = reply.headers.get("Date")
-    return None if date is None else parsedate_to_datetime(date).timestamp() - time.time()
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(url, allow_redirects=False) as reply,
+        ):
+            date = reply.headers.get("Date")
+        return None if date is None else parsedate_to_datetime(date).timestamp() - time.time()
+    except (aiohttp.ClientError, TimeoutError, ValueError):  # other checks say that a server is away
+        return None
