@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -30,6 +31,7 @@ from eduardo.serving.vllm_server import ServerFailed
 _POLL_S = 1.0
 _SHOW_EVERY_S = 15.0
 _ASK_USAGE_EVERY_S = 30.0
+_OVERRIDE = re.compile(r"[+~]{0,2}[\w.@]+=")  # a path with `=` has a slash before it, or ./ does
 _EPILOG = """\
 examples:
   python -m eduardo.serve student                                 # 4 GPUs, the recipe's student
@@ -58,14 +60,15 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("arguments", nargs="+", metavar="ROLE", help=", ".join(ROLES))
     roles, checkpoint, overrides = _sort(parser.parse_args(argv).arguments)
-    if checkpoint is not None:
-        overrides.append(f"servers.{roles[0]}.model='{model_folder(checkpoint)}'")
-    return serve(roles, serve_settings(overrides), Console(stderr=True))
+    flags = {} if checkpoint is None else {f"servers.{roles[0]}.model": model_folder(checkpoint)}
+    return serve(roles, serve_settings(overrides, flags), Console(stderr=True))
 
 
-def serve_settings(overrides: Sequence[str]) -> ServeSettings:
-    """configs/serve.yaml with overrides. Raises UserError with the key that is wrong."""
-    return load_settings(ServeSettings, overrides, config_name="serve", allow_missing=False)
+def serve_settings(overrides: Sequence[str], flags: Mapping[str, object] | None = None) -> ServeSettings:
+    """configs/serve.yaml with overrides, then `flags` (key → value). Raises UserError with the key that is wrong."""
+    return load_settings(
+        ServeSettings, overrides, config_name="serve", allow_missing=False, flags=flags or {}
+    )
 
 
 def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> int:
@@ -189,7 +192,7 @@ def _sort(arguments: Sequence[str]) -> tuple[list[Role], str | None, list[str]]:
         if argument in ROLES and not others:
             roles += [role for role in ROLES if role == argument]
         else:
-            (overrides if "=" in argument else others).append(argument)
+            (overrides if _OVERRIDE.match(argument) else others).append(argument)
     if not roles or len(set(roles)) < len(roles):
         raise UserError(f"name each server once, first of all: {', '.join(ROLES)} (--help has examples)")
     if len(others) > 1 or (others and len(roles) > 1):

@@ -25,6 +25,8 @@ from eduardo.serving.usage import has_answered
         (["tutor", "servers=cpu"], "servers.tutor.model is not set"),
         (["tutor", "models/nowhere", "servers=cpu"], "models/nowhere holds no model"),
         (["student", "servers=cpu", "servers.student.model=/a/b c"], "/a/b c holds no model"),
+        (["tutor", "models/o'neil", "servers=cpu"], "models/o'neil holds no model"),
+        (["tutor", "runs/lr=1e-5", "servers=cpu"], "runs/lr=1e-5 holds no model"),
         (["student", "servers.student.data_parallel=0"], "servers.student.data_parallel=0: input should be"),
         (["student", "servers.student.replicas=2"], "unknown key servers.student.replicas"),
         (
