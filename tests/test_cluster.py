@@ -93,6 +93,29 @@ def test_one_node_and_a_running_ray_need_no_slurm(no_slurm, monkeypatch):
     assert Placement(run_config(2), SETTINGS).ray_cluster({}, None) is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "num_nodes", "is_refused"),
+    [
+        ("simulated", 2, True),
+        ("vllm", 2, True),
+        ("vllm_colocated", 1, True),
+        ("none", 2, False),
+        ("vllm", 1, False),
+    ],
+)
+def test_a_ray_that_is_there_takes_no_servers_that_its_nodes_cannot_reach(
+    no_slurm, monkeypatch, kind, num_nodes, is_refused
+):
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    config = run_config(num_nodes)
+    config.classroom = {"server": {"kind": kind}}
+    if is_refused:
+        with pytest.raises(UserError, match=f"server.kind={kind} does not go with RAY_ADDRESS"):
+            Placement(config, SETTINGS)
+    else:
+        Placement(config, SETTINGS)
+
+
 def test_the_head_is_found_on_the_route_to_the_next_node(no_slurm, scontrol, monkeypatch):
     for name, value in IN_JOB.items():
         monkeypatch.setenv(name, value)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from eduardo.cluster import Job, NodeResources, RayCluster, current_job, node_address
 from eduardo.config import ClusterSettings
@@ -19,10 +19,11 @@ class Placement:
     """`host` is the address of this machine at which all nodes of the run reach it."""
 
     def __init__(self, config: DictConfig, settings: ClusterSettings) -> None:
-        """Raises UserError when there are fewer nodes than `trainer.nnodes`."""
+        """Raises UserError when there are fewer nodes than `trainer.nnodes`, or servers that they cannot reach."""
         self._settings = settings
         self._resources = _node_resources(config)
         self._num_nodes = int(config.trainer.nnodes)
+        _check_joined_ray(config)
         self._job = self._find_job()
         self.host = LOOPBACK
         if self._job is not None:
@@ -54,6 +55,19 @@ class Placement:
             resources=self._resources,
             env=env,
             log=log,
+        )
+
+
+def _check_joined_ray(config: DictConfig) -> None:
+    """In a Ray that is there already, a run's own servers are on this machine's loopback, and all GPUs are Ray's."""
+    kind = OmegaConf.select(config, "classroom.server.kind", default="none")
+    if "RAY_ADDRESS" not in os.environ or kind == "none":
+        return
+    if kind == "vllm_colocated" or int(config.trainer.nnodes) > 1:
+        raise UserError(
+            f"classroom.server.kind={kind} does not go with RAY_ADDRESS"
+            f"{' on several nodes' if kind != 'vllm_colocated' else ''}: serve student and judge where all nodes reach "
+            "them (`python -m eduardo.serve`, then classroom=vllm), or unset RAY_ADDRESS"
         )
 
 
