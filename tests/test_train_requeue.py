@@ -9,7 +9,7 @@ from rich.console import Console
 from eduardo.config import compose, validate
 from eduardo.errors import UserError
 from eduardo.serving.endpoint_file import private_key_file
-from eduardo.train.requeue import requeue_at_time_limit, requeue_without_servers, servers_that_left
+from eduardo.train.requeue import doubt, requeue_at_time_limit, requeue_without_servers, servers_that_left
 
 
 @pytest.fixture
@@ -29,6 +29,13 @@ def test_a_time_limit_without_a_step_ends_the_job(scontrol):
     assert not scontrol.exists()
     requeue_at_time_limit(Console(), progress=True)
     assert scontrol.read_text() == "requeue 7\n"
+
+
+def test_a_container_without_scontrol_is_told_at_the_start(scontrol, tmp_path, monkeypatch):
+    assert doubt(wanted=True) is None
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert "no `scontrol` here" in doubt(wanted=True)
+    assert doubt(wanted=False) is None
 
 
 def test_requeue_needs_a_job(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 from rich.console import Console
@@ -16,6 +17,16 @@ from eduardo.serving.endpoint_file import folder_of
 from eduardo.serving.health import is_healthy
 
 RECORD = "requeues.json"
+
+
+def doubt(*, wanted: bool) -> str | None:
+    """Why this job could not be requeued although it is `wanted`; None where nothing speaks against it."""
+    if not wanted or "SLURM_JOB_ID" not in os.environ or shutil.which("scontrol"):
+        return None
+    return (
+        "cluster.requeue=true, but there is no `scontrol` here (a container?): at its limit the job will save, end "
+        "and not be requeued; submit it again then"
+    )
 
 
 def requeue_at_time_limit(console: Console, *, progress: bool) -> None:

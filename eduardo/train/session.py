@@ -21,7 +21,7 @@ from eduardo.train.failure import RunStatus, error_line, read_status
 from eduardo.train.placement import Placement
 from eduardo.train.process import TrainingProcess, run_environment
 from eduardo.train.progress import RunProgress
-from eduardo.train.requeue import requeue_at_time_limit, requeue_without_servers, servers_that_left
+from eduardo.train.requeue import doubt, requeue_at_time_limit, requeue_without_servers, servers_that_left
 from eduardo.train.run_folder import RunFolder
 from eduardo.train.services import classroom
 from eduardo.train.start_check import StartCheck
@@ -49,6 +49,8 @@ def run_session(config: DictConfig, settings: TrainSettings, start_check: StartC
         return 0
     placement = Placement(config, settings.cluster)
     servers, wanted = ServerWatch(), settings.classroom
+    if why := doubt(wanted=settings.cluster.requeue):
+        console.print(f"warning: {why}", highlight=False, soft_wrap=True)
     _say_what_is_awaited(console, settings)
     with classroom(config, settings, folder.path, host=placement.host, watch=servers) as settings:
         start_check.with_servers(settings)
