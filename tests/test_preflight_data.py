@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from omegaconf import OmegaConf
+from preflight_subject import changed, gpu_subject
 
 from eduardo.dataset import to_row, write_rows
 from eduardo.errors import UserError
@@ -188,6 +189,28 @@ def test_a_model_that_is_too_short_for_the_dialogues_is_refused(run):
     assert "takes 2048 tokens" in complaint(run)
 
 
-def test_a_name_on_the_hub_is_left_to_the_hub(run):
-    run.actor_rollout_ref.model.path = "organisation/model"
-    check_inputs(run)
+def of_model(subject, path, **planning):
+    config = OmegaConf.merge(subject.config, {"actor_rollout_ref": {"model": {"path": path}}})
+    sections = subject.settings.model_copy(
+        update={"planning": changed(subject.settings.planning, **planning)}
+    )
+    return type(subject)(config, sections, subject.dry_run)
+
+
+def test_a_model_of_the_hub_is_looked_for_in_the_cache_and_never_fetched(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    finding = check_model(of_model(gpu_subject(tmp_path), "nobody/such-a-model"))
+    assert finding.status is Status.WARN
+    assert "hf download nobody/such-a-model" in finding.todo
+
+
+def test_the_length_of_a_model_with_a_vision_tower_is_its_decoders(tmp_path):
+    figures = {"text_config": {"max_position_embeddings": 4096}, "vision_config": {}}
+    subject = of_model(gpu_subject(tmp_path, dry_run=True), "nobody/such-a-model", architecture=figures)
+    with pytest.raises(UserError, match=r"takes 4096 tokens, but .* add up to 10240"):
+        check_model(subject)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(json.dumps(figures))
+    (tmp_path / "model" / "tokenizer.json").touch()
+    with pytest.raises(UserError, match="takes 4096 tokens"):
+        check_model(of_model(gpu_subject(tmp_path), str(tmp_path / "model")))
