@@ -139,6 +139,7 @@ def test_h01_a_mistyped_key_is_refused_with_a_suggestion(override, hint):
         ("data.train_batch_size=true", "a number"),
         ("trainer.logger=console", "a list"),
         ("run.env=3", "a mapping"),
+        ("run.env={HF_TOKEN: a}", "HF_TOKEN would be written into the run folder: export it"),
         ("run.name=[a]", "a text"),
         ("data.train_files=b.parquet,c.parquet", "a list is written [a,b]"),
         ("run.seed=1,2", "one run takes one value"),

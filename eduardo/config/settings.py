@@ -35,7 +35,18 @@ class RunSettings(Settings):
     endpoint_wait_s: Annotated[
         float, Field(ge=0)
     ]  # how long to wait for a student or judge that is not there yet
-    env: EnvironmentVariables
+    env: EnvironmentVariables  # written into the run folder, and verl prints them
+
+    @field_validator("env")
+    @classmethod
+    def _no_secrets(cls, env: dict[str, str]) -> dict[str, str]:
+        secrets = [name for name in env if name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))]
+        if secrets:
+            raise ValueError(
+                f"{', '.join(secrets)} would be written into the run folder: export it in the shell that starts the "
+                "training instead"
+            )
+        return env
 
 
 class ClusterSettings(Settings):
