@@ -270,6 +270,10 @@ def test_time_and_gpu_hours_by_hand(paper):
     assert cost.hours[0] == pytest.approx(100 * cost.fastest_step_s / 3600)
     assert cost.gpu_hours[1] == pytest.approx(16 * cost.hours[1])
     assert cost.fastest_step_s < cost.slowest_step_s
+    dialogues_s = cost.rollout_s + cost.student_s + cost.judge_s
+    assert cost.slowest_step_s == pytest.approx(
+        (1 + cost.val_share) * dialogues_s + cost.update_s + cost.overhead_s
+    )
 
 
 def test_more_nodes_shorten_the_policys_part_only(paper):

@@ -23,22 +23,28 @@ class RunCost:
     judge_s: float
     update_s: float
     overhead_s: float
-    validation_s: float  # averaged over steps
+    val_share: float  # validation dialogues of an average step, per training dialogue
     num_steps: int
     num_policy_gpus: int
     num_server_gpus: int
 
     @property
+    def validation_s(self) -> float:
+        """Averaged over steps, as in the fastest one."""
+        return self.val_share * max(self.rollout_s, self.student_s, self.judge_s)
+
+    @property
     def fastest_step_s(self) -> float:
         """Tutor, student and judge work at the same time, on different dialogues."""
-        dialogues = max(self.rollout_s, self.student_s, self.judge_s)
-        return dialogues + self.update_s + self.overhead_s + self.validation_s
+        return self._step_s(max(self.rollout_s, self.student_s, self.judge_s))
 
     @property
     def slowest_step_s(self) -> float:
         """They wait for each other."""
-        dialogues = self.rollout_s + self.student_s + self.judge_s
-        return dialogues + self.update_s + self.overhead_s + self.validation_s
+        return self._step_s(self.rollout_s + self.student_s + self.judge_s)
+
+    def _step_s(self, dialogues_s: float) -> float:
+        return (1 + self.val_share) * dialogues_s + self.update_s + self.overhead_s
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -73,14 +79,13 @@ def estimate_cost(
     student_s = workload.student_tokens / speed.student_tokens_per_s
     judge_s = workload.judge_tokens / speed.judge_tokens_per_s
     per_token = model.num_text_parameters * _flops_per_parameter(layout, recomputes_logprobs)
-    val_share = val_dialogues_per_step / workload.num_dialogues
     return RunCost(
         rollout_s=rollout_s,
         student_s=student_s,
         judge_s=judge_s,
         update_s=per_token * workload.sequence_tokens / (flops * speed.update_utilization),
         overhead_s=speed.step_overhead_s,
-        validation_s=val_share * max(rollout_s, student_s, judge_s),
+        val_share=val_dialogues_per_step / workload.num_dialogues,
         num_steps=num_steps,
         num_policy_gpus=layout.num_gpus,
         num_server_gpus=settings.servers.student_gpus + settings.servers.judge_gpus,
