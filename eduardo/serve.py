@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -15,7 +16,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from eduardo.cluster import requeue
+from eduardo.cluster import node_address, requeue
 from eduardo.config import load_settings
 from eduardo.console import run_main
 from eduardo.errors import UserError
@@ -77,7 +78,7 @@ def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> i
     SIGUSR1 in a Slurm job also requeues it, unless nobody has asked its servers anything.
     """
     endpoints_dir = Path(settings.endpoints_dir)
-    host = settings.advertised_host or own_address()
+    host = settings.advertised_host or own_address(_slurm_address())
     watch = _Watch()
     try:
         with (
@@ -152,6 +153,14 @@ class _Watch:
                     has_answered(p.server.base_url, p.key_file.read_text().strip()) for p in running
                 )
             time.sleep(_POLL_S)
+
+
+def _slurm_address() -> str | None:
+    """Where Slurm itself reaches this node: better than a guess among several networks."""
+    name = os.environ.get("SLURMD_NODENAME")
+    if name is None or shutil.which("scontrol") is None:
+        return None
+    return node_address(name)
 
 
 def _requeue(console: Console, *, was_useful: bool) -> None:
