@@ -42,6 +42,20 @@ def test_published_servers_become_part_of_the_run_without_their_keys(
         assert str(tmp_path / "k") in written and KEY not in written
 
 
+def test_a_rubric_judge_beside_the_judge_keeps_its_own_key(tmp_path: Path) -> None:
+    config = compose(
+        [
+            *("classroom=vllm", "classroom.student.base_url=http://127.0.0.1:9/v1"),
+            *("classroom.judge.base_url=http://127.0.0.1:9/v1", "classroom.judge.api_key_env=JUDGE"),
+            *("rubric=judge", "rubric.judge.api_key_env=OWN"),
+        ]
+    )
+    settings = validate(config)
+    with classroom(config, settings, tmp_path, host="127.0.0.1", watch=ServerWatch()) as found:
+        assert found.rubric.judge is not None and found.rubric.judge.api_key_env == "OWN"
+        assert found.classroom.judge.api_key_env == "JUDGE"
+
+
 def test_servers_of_the_run_itself_leave_the_policy_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
     config = compose(["classroom=vllm_colocated", "hardware=one_gpu", "trainer.n_gpus_per_node=2"])

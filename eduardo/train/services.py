@@ -36,8 +36,9 @@ def classroom(
         for role in ("student", "judge"):
             endpoint: EndpointSettings = getattr(answering, role)
             config.classroom[role].update(endpoint.model_dump(include=set(_FOUND)))
-        rubric_judge = settings.rubric.judge
-        if rubric_judge is not None and rubric_judge.base_url == settings.classroom.judge.base_url:
+        planned, rubric_judge = settings.classroom.judge.base_url, settings.rubric.judge
+        has_moved = planned != answering.judge.base_url
+        if has_moved and rubric_judge is not None and rubric_judge.base_url == planned:
             config.rubric.judge.update(answering.judge.model_dump(include=set(_FOUND) - {"model"}))
         config.run.env.update(policy_environment(answering))
         yield validate(config)
