@@ -78,7 +78,7 @@ def serve(roles: Sequence[Role], settings: ServeSettings, console: Console) -> i
     SIGUSR1 in a Slurm job also requeues it, unless nobody has asked its servers anything.
     """
     endpoints_dir = Path(settings.endpoints_dir)
-    host = settings.advertised_host or own_address(_slurm_address())
+    host = settings.advertised_host or own_address(slurm_address())
     watch = _Watch()
     try:
         with (
@@ -155,7 +155,7 @@ class _Watch:
             time.sleep(_POLL_S)
 
 
-def _slurm_address() -> str | None:
+def slurm_address() -> str | None:
     """Where Slurm itself reaches this node: better than a guess among several networks."""
     name = os.environ.get("SLURMD_NODENAME")
     if name is None or shutil.which("scontrol") is None:

@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from eduardo.errors import UserError
-from eduardo.serve import main
+from eduardo.serve import main, slurm_address
 from eduardo.serving.address import own_address
 from eduardo.serving.usage import has_answered
 
@@ -69,6 +69,20 @@ def test_the_route_to_the_slurm_node_counts_first(monkeypatch: pytest.MonkeyPatc
     elsewhere = own_address()
     monkeypatch.setenv("SLURM_LAUNCH_NODE_IPADDR", "127.0.0.1")
     assert own_address() == elsewhere  # loopback is no way to other nodes
+
+
+def test_in_a_slurm_job_the_address_is_the_one_that_slurm_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "scontrol").write_text('#!/bin/sh\necho "NodeName=$3 NodeAddr=10.9.8.7 Port=1"\n')
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    assert slurm_address() is None
+    monkeypatch.setenv("SLURMD_NODENAME", "gpu01")
+    assert slurm_address() == "10.9.8.7"
+    monkeypatch.setenv("PATH", "")  # as in a container
+    assert slurm_address() is None
 
 
 def test_a_server_was_of_use_when_it_finished_a_request(httpserver: HTTPServer) -> None:
