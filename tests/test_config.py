@@ -16,6 +16,7 @@ from eduardo.config import compose, validate
 from eduardo.config.keys import suggestion
 from eduardo.config.paths import make_absolute
 from eduardo.config.steps import num_steps
+from eduardo.config.validate import resolve
 from eduardo.config.verl_schema import fields_of
 from eduardo.errors import UserError
 
@@ -290,3 +291,13 @@ def test_the_judge_as_rubric_judge_is_asked_in_the_same_way_and_under_the_same_l
     overrides = [f"classroom.judge.{name}={value}" for name, value in fields.items()]
     settings = composed("rubric=judge", f"classroom={classroom}", *overrides)[1]
     assert settings.rubric.judge == settings.classroom.judge
+
+
+@pytest.mark.parametrize(
+    "name", ["chat", "create_transfer_dataset", "education_dialogue", "evaluate", "middle_turn", "serve"]
+)
+def test_no_command_is_left_with_an_interpolation(name, monkeypatch):
+    monkeypatch.setenv("EDUARDO_ENDPOINTS", "/shared/endpoints")
+    config = compose([], config_name=name)
+    resolve(config)
+    assert "${" not in str(OmegaConf.to_container(config))

@@ -39,6 +39,8 @@ def resolve(config: DictConfig) -> None:
             node = config[section]
             if OmegaConf.is_config(node):
                 OmegaConf.resolve(node)
+            else:
+                config[section] = node
         except InterpolationResolutionError as error:
             key = _unresolvable_key(config, str(section))
             raise UserError(f"{key}: {_cause(str(error))}") from None
