@@ -146,10 +146,9 @@ def test_leak_rate_and_its_paired_difference(world) -> None:
     assert EXPECTED[0] <= covered(gaps, -0.1) <= EXPECTED[1]
 
 
-def test_ignoring_clusters_would_not_cover(world, evaluations, truth) -> None:
+@pytest.mark.parametrize("world", [4], ids=["four dialogues a problem"], indirect=True)
+def test_ignoring_clusters_would_not_cover(evaluations, truth) -> None:
     """The check can fail: treated as independent, four dialogues a problem pass for four times the evidence."""
-    if world.num_samples == 1:
-        pytest.skip("nothing to ignore")
     independent = [
         clustered_mean(one.gains.ravel().tolist(), range(one.gains.size)) for one, _ in evaluations
     ]

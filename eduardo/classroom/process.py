@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -67,13 +68,12 @@ def start(
     command += ["--parent-pid", str(os.getpid()), *options]
     # A session of its own: Ctrl-C reaches the caller only, which may need the server to finish a step.
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    try:
+    with ExitStack() as unless_healthy:
+        unless_healthy.callback(ClassroomProcess("", child).stop)
         base_url = _announced_url(child, time.monotonic() + timeout_s)
         if not is_healthy(base_url):
             raise UserError(f"the classroom server at {base_url} started but does not answer /health")
-    except BaseException:
-        ClassroomProcess("", child).stop()
-        raise
+        unless_healthy.pop_all()
     return ClassroomProcess(base_url, child)
 
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
@@ -67,11 +68,10 @@ class RayCluster:
         return f"{self._host}:{self._port}"
 
     def __enter__(self) -> Self:
-        try:
+        with ExitStack() as unless_started:
+            unless_started.callback(self._close)
             self._start()
-        except BaseException:
-            self._close()
-            raise
+            unless_started.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -87,11 +88,10 @@ def start(
 ) -> VllmServer:
     """`launch` on loopback, and return once it answers. Raises UserError when that takes over `timeout_s`."""
     server = launch(model, names=names, log_file=log_file, port=port, options=options, env=env)
-    try:
+    with ExitStack() as unless_healthy:
+        unless_healthy.callback(server.stop)
         wait_until_healthy(server, timeout_s=timeout_s)
-    except BaseException:
-        server.stop()
-        raise
+        unless_healthy.pop_all()
     return server
 
 

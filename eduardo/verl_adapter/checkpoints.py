@@ -52,9 +52,8 @@ def writing(root: Path, step: int, state: dict[str, int | str]) -> Iterator[Path
         flush(root)
         replace_file(final / MARKER, json.dumps(files, indent=1).encode())
         replace_file(root / POINTER, str(step).encode())
-    except BaseException:
-        shutil.rmtree(tmp, ignore_errors=True)
-        raise
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)  # there only when the block failed
 
 
 def fault_of(path: Path) -> str | None:
